@@ -3,7 +3,7 @@
 #
 #   ./test.sh           the checks that CI runs
 #   ./test.sh quick     the checks that fail most often; run them after each change
-#   ./test.sh long      also checks that rarely fail alone, and other versions of packages; run them every night
+#   ./test.sh long      also checks that rarely fail on their own, and other versions of packages; run them every night
 #   ./test.sh NAME...   the tests whose path contains a NAME
 #
 # On a Debian machine with Rust, first installs missing programs, as root or with sudo, without starting their services.
@@ -11,7 +11,7 @@
 set -eu
 
 cd "$(dirname "$0")"
-# Debian installs haproxy and dnsmasq there
+# Debian installs haproxy and dnsmasq in the sbin directories
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 case ${1-} in

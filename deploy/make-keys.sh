@@ -1,6 +1,6 @@
 #!/bin/sh
 # Creates the files `signing` and `api`, each with one key, unless they exist. Usage: make-keys.sh [DIRECTORY] (default:
-# /keys). Only the owner can read the files. The script never prints a key, and never leaves an incomplete file.
+# /keys). Only the owner can read the files. The script never prints a key, and never leaves an incomplete file behind.
 set -eu
 umask 077
 

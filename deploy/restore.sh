@@ -3,8 +3,8 @@
 #
 #   deploy/restore.sh FILE DIRECTORY
 #
-# DIRECTORY must be empty. Start Redis in it with `appendonly yes`. In that mode, Redis would ignore a plain snapshot
-# and start empty. Redis must be at least as new as the redis-server used here.
+# DIRECTORY must be empty. Start Redis in it with `appendonly yes`. The script writes the append-only file that Redis
+# needs in that mode. Redis must be at least as new as the redis-server used here.
 set -eu
 umask 077
 
@@ -57,6 +57,6 @@ keys=$(ask dbsize | tr -dc 0-9)
 ask shutdown >/dev/null 2>&1 || true
 wait "$redis" || true
 rm -f "$dir/dump.rdb"
-# if Redis runs as the owner of the directory, it cannot read files that belong to root
+# Redis may run as the owner of the directory, and could not read files that belong to root
 [ "$(id -u)" != 0 ] || chown -R --reference="$dir" "$dir"/*
 echo "$dir has $keys keys"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs the load test in its container: run-load.sh [ARGUMENT...]
 #
-# Starts as root, but only with the capability to change users. Reads the API key as the owner of the keys, then
-# continues as the owner of the report directory, so that reports belong to the host user. LOAD_KEYS (default: /keys) is
-# the directory that contains the file `api`. LOAD_REPORT is the directory for reports.
+# Starts as root, with only the capability to change users. Reads the API key as the owner of the keys, then continues
+# as the owner of the report directory, so that reports belong to the host user. LOAD_KEYS (default: /keys) is the
+# directory that contains the file `api`. LOAD_REPORT is the directory for reports.
 set -eu
 
 keys=${LOAD_KEYS:-/keys}

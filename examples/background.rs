@@ -19,7 +19,7 @@ async fn begin(thread: Thread, session: Session, request: RequestState) -> &'sta
             eprintln!("the report is lost: {error}");
         }
     });
-    // runs when the response is ready, and runs again if it fails
+    // the callback runs when the response is ready, and is retried if it fails
     session.try_on_completed(move |completed| {
         let begun = request.get::<Begun>();
         async move {

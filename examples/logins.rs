@@ -1,5 +1,5 @@
-//! One thread per logged-in user, in any browser. Run `cargo run --example logins`, then `curl -H 'authorization:
-//! Bearer token-of-ada' http://127.0.0.1:3000/visits`.
+//! Gives each logged-in user the same thread in every browser. Run `cargo run --example logins`, then `curl -H
+//! 'authorization: Bearer token-of-ada' http://127.0.0.1:3000/visits`.
 
 use std::{collections::HashMap, error::Error, sync::Arc};
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the service with profile-guided optimization
 # (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, with
-# Redis and with the embedded store. Then optimizes the release with the profile. See benches/README.md for the savings.
+# Redis and with the embedded store. Then optimizes the release with the profile. See benches/README.md for the gains.
 #
-#   scripts/build-pgo.sh [SECONDS]    of each scenario on each store; default 10
+#   scripts/build-pgo.sh [SECONDS]    duration of each scenario on each store (default: 10)
 #
-# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later, which is found in
-# LLVM_PROFDATA, rustup's component llvm-tools, or Debian's package llvm-19.
+# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later: LLVM_PROFDATA, or the
+# program in rustup's component llvm-tools or Debian's package llvm-19.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -114,7 +114,7 @@ starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
 train "redis://127.0.0.1:$redis_port"
 kill "$redis"
 train
-# by the end of the build, other processes may have these ids
+# forget the ids, because other processes may have them by the end of the build
 pids=
 
 # with `--sparse`, functions that the load test never runs are optimized as usual, instead of as cold code

@@ -6,9 +6,10 @@
 #   scripts/cluster-local.sh status [--dir DIR]             fails unless all services are running
 #   scripts/cluster-local.sh down [--dir DIR]               stops them and keeps DIR
 #
-# DIR (default: target/cluster) contains keys, data and logs. The replicas read DIR/threadkeep.toml, and DIR/haproxy.cfg
-# replaces deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0 for any free port).
-# THREADKEEP_BIN replaces target/release/threadkeep. Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
+# DIR (default: target/cluster) contains keys, data and logs. Add DIR/threadkeep.toml to configure the replicas, and
+# DIR/haproxy.cfg to replace deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0
+# for any free port). Set THREADKEEP_BIN to use a program other than target/release/threadkeep. Needs redis-server,
+# haproxy, dnsmasq, curl, flock and python3.
 set -eu
 umask 077
 
@@ -56,7 +57,7 @@ process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
 
-# Checks the id and the start time, because a different process may now have the id. Sets $pid.
+# Checks the process id and the start time, because a different process may now have the id. Sets $pid.
 is_running() {
     pid=
     [ -s "$dir/run/$1" ] || return 1
@@ -268,10 +269,10 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals all processes, then waits for longer than requests may run on a replica.
+# stop NAME...: signals all processes, then waits for longer than a replica lets requests run.
 stop() {
     for each; do
-        # the process may end in between
+        # the process may end before the signal
         ! is_running "$each" || kill "$pid" 2>/dev/null || :
     done
     for each; do

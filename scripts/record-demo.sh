@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records `threadkeep demo` in a browser, and writes docs/demo.gif of up to 2 MB: scripts/record-demo.sh [PROGRAM]
 #
-# PROGRAM is target/release/threadkeep by default. Needs node, npm, python3 with venv, and chromium (or CHROMIUM).
+# PROGRAM defaults to target/release/threadkeep. Needs node, npm, python3 with venv, and chromium or a path in CHROMIUM.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -8,13 +8,13 @@
 #   --only PART...   writes only these: archive load wheel npm clients crate image chart
 #   --program FILE   packs this program instead of building one with the profile dist
 #   --load FILE      packs this load test instead of building it
-#   --target TRIPLE  platform of FILE, if it differs from this one
+#   --target TRIPLE  platform of FILE, if it is not this machine's
 #   --dir DIR        writes to DIR, and removes the files of an earlier run from it
-#   --allow-dirty    packages the crates of a checkout with changes
+#   --allow-dirty    packages the crates even if there are uncommitted changes
 #   --verify         also builds the packaged crates
 #
-# The same checkout and program always result in the same bytes. Archives have the time SOURCE_DATE_EPOCH, or by default
-# that of the last commit. Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
+# The same checkout and program always result in the same bytes. Files in archives are dated SOURCE_DATE_EPOCH (default:
+# the time of the last commit). Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
 set -eu
 
 here=$PWD
@@ -118,7 +118,7 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against
+# In one call, packages the crate threadkeep and the workspace crates that it needs, so that cargo resolves them against
 # each other. cargo also determines the publishing order.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"

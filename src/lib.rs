@@ -9,14 +9,16 @@
 //! ```
 //!
 //! ```toml
-//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features =
-//! ["redis"] }
+//! [dependencies]
+//! actix-web = "4"
+//! serde_json = "1"
+//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
 //! ```
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `server` (default) | the program with its HTTP API and other protocols, and their dependencies |
-//! | `redis` (part of `server`) | threads in Redis; without this feature, threads are in the memory of the process |
+//! | `redis` (part of `server`) | threads in Redis; without this feature, threads are kept in process memory |
 //! | `tls` (part of `server`) | encrypted connections to Redis: `rediss://` |
 //! | `jwt` (part of `server`) | [`identity`] from JSON web tokens |
 //!
@@ -37,19 +39,17 @@
 //!
 //! # Store calls
 //!
-//! A handler that neither reads nor writes makes no store calls. The first read fetches the state.
-//! Writes are queued, and sent as one merge before the response. A write requires no read. The
-//! state is never written back as a whole: when two requests push at the same moment, both values
-//! are kept. Calls of [`Keys`], [`Tasks`] and [`History`] are not queued. Each of these calls goes
-//! to the store immediately.
+//! A handler that neither reads nor writes makes no store calls. The first read fetches the state. Writes are queued,
+//! and sent as one merge before the response. A write requires no read. The state is never written back as a whole:
+//! when two requests push at the same moment, both values are kept. Calls to [`Keys`], [`Tasks`] and [`History`] are
+//! not queued, but sent to the store immediately.
 //!
 //! # Errors
 //!
-//! If a handler returns an error or a 5xx response, its queued writes are discarded, and a warning
-//! is logged. [Flushed](Thread::flush) writes are kept. If the merge fails, the client gets the
-//! error of the merge, in the format of the HTTP API, instead of the handler's response. A
-//! successful response therefore means that the writes are stored. Handlers can also return
-//! [`ApiError`].
+//! If a handler returns an error or a 5xx response, its queued writes are discarded, and a warning is logged.
+//! [Flushed](Thread::flush) writes are kept. If the merge fails, the client receives an error in the format of the HTTP
+//! API instead of the handler's response. A successful response therefore means that the writes are stored. Handlers
+//! can also return [`ApiError`].
 
 #![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -110,7 +110,7 @@ pub mod identity {
     };
 }
 
-/// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
+/// Causes of an [`ApiError`] or a [`BuildError`], other than those in [`identity`] and [`scopes`].
 pub mod errors {
     #[doc(inline)]
     pub use threadkeep_domain::{

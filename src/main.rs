@@ -1,14 +1,15 @@
 use std::env;
 use std::process::ExitCode;
 
-/// jemalloc's background threads return freed memory to the system even while the server is idle. Allocators with
-/// per-thread caches keep the memory of a load peak while their threads are idle.
+/// The server uses jemalloc, whose background threads return freed memory to the system even while the server is idle.
+/// Other allocators with per-thread caches keep the memory from a load peak for as long as their threads are idle.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    // Huge pages would use more memory without a gain in speed. The server also works if the kernel refuses this call.
+    // Huge pages would use more memory without making the server faster. The server also works if the kernel refuses
+    // this call.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     threadkeep::cli::run(env::args_os(), env::vars_os())
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests the balancer of scripts/cluster-local.sh, which runs the services of docker-compose.yml without containers.
-# Needs the same programs as cluster-local.sh. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Needs the same programs as cluster-local.sh. Set THREADKEEP_BIN to test a program other than target/debug/threadkeep.
 set -eu
 
 cd "$(dirname "$0")/.."

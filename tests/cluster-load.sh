@@ -39,8 +39,8 @@ pids="$pids $!"
 models=http://127.0.0.5:$replica_port
 until_it answers 200 "$models/readyz"
 
-# Uses the settings of docker-compose.yml, but with a shorter scrape interval. Lists the replicas, because Prometheus can
-# query only DNS servers on port 53.
+# Uses the settings of docker-compose.yml, but with a shorter scrape interval. Lists the replicas, because Prometheus
+# can query DNS servers only on port 53.
 cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
@@ -98,7 +98,7 @@ assert account["threads_verified"] == account["threads"] > 0, account
 assert not account["findings"], account
 END
 
-# Checks that all metrics of the dashboard exist. The check itself must report misspelled metrics, labels and values.
+# Checks that all metrics in the dashboard exist. The check itself must report misspelled metrics, labels and values.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"

@@ -1,5 +1,5 @@
-# Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the project's root directory,
-# after `set -eu`. This file sets their EXIT trap. THREADKEEP_BIN replaces target/debug/threadkeep.
+# Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the project's root
+# directory, after `set -eu`. This file sets their EXIT trap. Set THREADKEEP_BIN to replace target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -60,7 +60,7 @@ send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# ends NAME: waits until the process has ended. A zombie (Z), which its parent has not reaped, has also ended.
+# ends NAME: waits until the process has ended. A zombie (Z), which its parent has not yet reaped, also counts as ended.
 ends() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }

@@ -2,9 +2,9 @@
 # Tests docker-compose.yml in containers. Builds the images and runs the documented commands. Runs the load test while
 # replicas restart, processes are killed, and a replica loses its network.
 #
-# Uses a running Docker engine. Otherwise starts an engine as root from Debian's package docker.io, and exits with 77 if
-# that fails. Without an image registry, builds the base images from Debian's packages with debootstrap. The image build
-# then copies the programs of target/debug instead of running cargo.
+# Uses the running Docker engine if there is one. Otherwise, starts an engine as root from Debian's package docker.io,
+# and exits with 77 if that fails. Without an image registry, builds the base images from Debian's packages with
+# debootstrap. The image build then copies the programs of target/debug instead of running cargo.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -115,7 +115,7 @@ make_base_images() {
     command -v debootstrap >/dev/null || skip "there is no debootstrap here"
     quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
         bookworm "$dir/root"
-    # all packages are installed, and without these files, apt-get cannot look for newer versions
+    # all packages are already installed; without these files, apt-get cannot look for newer versions
     rm -r "$dir/root/etc/apt/sources.list" "$dir/root/var/cache/apt/archives"
     tar -C "$dir/root" -c . | quietly docker import - debian:bookworm-slim
     rm -r "$dir/root"
@@ -152,7 +152,7 @@ is_healthy() {
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
 }
 
-# kill_process CONTAINER: simulates a crash of the main process. After `docker kill`, Docker would not restart it.
+# kill_process CONTAINER: simulates a crash of the main process. Docker does not restart containers after `docker kill`.
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
@@ -229,7 +229,8 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a busy machine, slow containers and stores must not count as down, so a stopped replica is noticed later.
+# Extends the timeouts, so that slow containers and stores do not count as down on a busy machine. As a result, the
+# balancer notices a stopped replica later.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
     s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Rebuilds the console, compares the result with src/app/console/dist, and tests the console in Debian's Chromium.
 #
-#   tests/console.sh [redis]        over a redis-server
-#   tests/console.sh memory         over the embedded store
-#   tests/console.sh long           over both, with every size in every theme
+#   tests/console.sh [redis]        with a redis-server
+#   tests/console.sh memory         with the embedded store
+#   tests/console.sh long           with both, and with every size in every theme
 #   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep, and CHROMIUM replaces the browser. Screenshots of each page are saved in
-# target/console/screenshots.
+# Set THREADKEEP_BIN to test a program other than target/debug/threadkeep, and CHROMIUM to use a browser other than
+# Debian's Chromium. Screenshots of all pages are saved in target/console/screenshots.
 set -eu
 cd "$(dirname "$0")/.."
 

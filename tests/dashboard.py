@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# the labels that Prometheus adds to each sample; its own metric `up` has no others
+# the labels that Prometheus adds to each sample; Prometheus's own metric `up` has no other labels
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')

@@ -2,10 +2,10 @@
 # Opens /docs in a browser that cannot reach other hosts, and checks that the page shows every path of the API. Then
 # sends a message with the page in docs/browser.md.
 #
-#   tests/docs-page.sh [redis]  with a redis-server that it starts
+#   tests/docs-page.sh [redis]  with a private redis-server
 #   tests/docs-page.sh memory   with the embedded store
 #
-# Needs Node.js, npm and python3. CHROMIUM replaces Debian's Chromium.
+# Needs Node.js, npm and python3. Set CHROMIUM to use a browser other than Debian's Chromium.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
-// Tests the page at /docs and the page in docs/browser.md. docs-page.sh calls docs_page.mjs DOCS OPENAPI CHAT with the
-// URL of /docs, the path of the OpenAPI file, and the URL of the page in docs/browser.md.
+// Tests the page at /docs and the page in docs/browser.md. Usage: docs_page.mjs DOCS OPENAPI CHAT, where DOCS and CHAT
+// are the URLs of the pages, and OPENAPI is the path of the OpenAPI file. Run by docs-page.sh.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

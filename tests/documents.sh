@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the shell blocks in README.md and docs/, each page from top to bottom: tests/documents.sh [memory|redis]
+# Runs the shell blocks in README.md and docs/, each page from top to bottom. Usage: tests/documents.sh [memory|redis]
 #
 # Needs bash and python3. tests/python.sh runs the Python blocks.
 set -eu

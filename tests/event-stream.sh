@@ -2,7 +2,7 @@
 # Reads event streams with a third-party client library. A proxy repeatedly cuts the connection in the middle of an
 # event. The library must reconnect without missing an event.
 #
-#   tests/event-stream.sh [redis]  with a redis-server that it starts
+#   tests/event-stream.sh [redis]  with a private redis-server
 #   tests/event-stream.sh memory   with the embedded store
 #
 # Needs python3 with venv. tests/packages.sh installs the library.

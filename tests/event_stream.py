@@ -17,7 +17,7 @@ from requests_sse import EventSource
 
 WRITES = 100
 CUTS = 3
-# pause between writes in seconds, so that writes continue while connections are cut
+# seconds between writes, so that writing continues while connections are cut
 PAUSE = 0.03
 WAIT_LIMIT = 600
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Validates the manifests in deploy/kubernetes against the Kubernetes schemas. Starts the server with their variables,
-# and calls their probes. Uses Helm's own library to check that the chart in deploy/helm creates the same objects.
+# Validates the manifests in deploy/kubernetes against the Kubernetes schemas. Starts the server with the manifests'
+# variables and calls the probes. Uses Helm's library to check that the chart in deploy/helm creates the same objects.
 #
 # Needs python3 with venv. tests/packages.sh installs the validator and, only on x86-64, Helm.
 set -eu
@@ -21,7 +21,7 @@ x86_64)
     install_python kubernetes-validate==1.37.0
     ;;
 esac
-# the oldest and newest supported releases that have every feature of the manifests
+# the oldest and newest supported releases that have every feature that the manifests use
 for release in 1.31 1.37; do
     "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$release" --quiet \
         deploy/kubernetes/deployment.yaml deploy/kubernetes/service.yaml \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the Model Context Protocol's conformance suite for each revision that the suite covers: tests/mcp-conformance.sh
-# [redis|memory]
+# Runs the Model Context Protocol's conformance suite for each revision that the suite covers. Usage:
+# tests/mcp-conformance.sh [redis|memory]
 #
 # Needs npm. tests/packages.sh installs the suite and its Node.js.
 set -eu

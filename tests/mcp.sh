@@ -1,8 +1,8 @@
 #!/bin/sh
-# Lists and calls every tool, and reads the resources, with the official Python and TypeScript clients of the Model Context
-# Protocol. Each client has its own scopes. Then runs the programs in docs/mcp.md.
+# Lists and calls every tool, and reads the resources, with the official Python and TypeScript clients of the Model
+# Context Protocol. Each client has its own scopes. Then runs the programs in docs/mcp.md.
 #
-#   tests/mcp.sh [redis]  with two replicas in turn, on a redis-server that it starts
+#   tests/mcp.sh [redis]  with two replicas in turn, on a private redis-server
 #   tests/mcp.sh memory   with the embedded store
 #
 # Needs python3 with venv, Node.js 18 or later, and npm. tests/packages.sh installs the clients.

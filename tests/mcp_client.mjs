@@ -1,4 +1,4 @@
-// Uses every tool and resource with the official TypeScript client. mcp.sh calls mcp_client.mjs API_KEY SERVER REPLICA.
+// Uses every tool and resource with the official TypeScript client. Usage: mcp_client.mjs API_KEY SERVER REPLICA
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";

@@ -1,5 +1,5 @@
-// Runs the Model Context Protocol's conformance suite for each revision. Fails if one of the relevant checks fails.
-// mcp-conformance.sh calls mcp_conformance.mjs SUITE URL API_KEY FOLDER.
+// Runs the Model Context Protocol's conformance suite for each revision. Fails if one of the relevant checks fails. Run
+// by mcp-conformance.sh. Usage: mcp_conformance.mjs SUITE URL API_KEY FOLDER
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Stores conversations with the unmodified packages openai (Python and TypeScript) and openai-agents. Tests all routes,
 # paging, errors, broken connections, concurrent processes, model responses and agents. Runs the published tests of
-# openai-agents. Prints the number of checks of each suite.
+# openai-agents. Prints the number of checks in each suite.
 #
-#   tests/openai.sh [redis]  with two replicas, on a redis-server that it starts
+#   tests/openai.sh [redis]  with two replicas, on a private redis-server
 #   tests/openai.sh memory   with the embedded store
 #   tests/openai.sh STORE long   both versions of openai, each with the synchronous and the asynchronous client
 #
@@ -104,7 +104,7 @@ fill_tests() {
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Skips the tests of lost acknowledgements, which expect function calls without a status. A conversation adds a status.
+# Skips the tests for lost acknowledgements, which expect function calls without a status. Conversations add a status.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

@@ -52,7 +52,7 @@ install_python() {
     venv=$entry
 }
 
-# Uses uv, because pip takes up to 30 times as long. uv does not compile modules, so Python must save the bytecode at
+# Uses uv, because pip takes up to 30 times as long. uv does not compile modules, so Python must save the bytecode on
 # the first import, which PYTHONDONTWRITEBYTECODE would prevent.
 uv_version=0.13.9
 unset PYTHONDONTWRITEBYTECODE

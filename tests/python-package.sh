@@ -1,7 +1,7 @@
 # Builds and installs the Python package. Other test scripts source this file from the project's root directory.
 #
-# Finds Python versions on the PATH (python3.10, ...) and those installed with pyenv. THREADKEEP_BIN replaces
-# target/debug/threadkeep.
+# Finds Python versions on the PATH (python3.10, ...) and those installed with pyenv. Set THREADKEEP_BIN to test a
+# program other than target/debug/threadkeep.
 #
 # shellcheck shell=sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the Python package of clients/python, installed from its wheel.
+# Tests the Python package in clients/python, installed from its wheel.
 #
 #   tests/python.sh [redis]   the newest Python, with a redis-server
 #   tests/python.sh memory    the newest Python, with the embedded store

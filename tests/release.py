@@ -141,7 +141,7 @@ def check_notices(text, bill):
         if "hashes" in component:
             assert f"\n{component['name']} {component['version']}: " in listed, component
     assert "actix-web" in texts and "Permission is hereby granted" in texts
-    # jemalloc's licence, which is in a subfolder of the crate that builds it
+    # jemalloc's licence is in a subfolder of the crate that builds jemalloc
     assert "jasone@canonware.com" in texts
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Checks the files that scripts/release.sh creates. Installs the wheel and the npm packages into empty folders without
-# network access, and starts the program from each. Two runs must create identical files.
+# network access, and starts the program from each folder. Two runs must create identical files.
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep. Needs npm, python3 with venv, and binutils.
+# Set THREADKEEP_BIN to test a program other than target/debug/threadkeep. Needs npm, python3 with venv, and binutils.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
-# Total load of the stages that may run in parallel, in units of `Stage.cores`. Independent of the machine's number of
-# cores, because tests use more threads on larger machines.
+# Total load of the stages that may run in parallel, in units of `Stage.cores`. Does not depend on the machine's number
+# of cores, because tests use more threads on larger machines.
 MACHINE = 2
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60
 # Time limit for a stage, in seconds. A stage that exceeds it fails.
 LIMIT_SECONDS = 5_400
-# Number of lines from the end of each failed stage's output to print again.
+# Number of lines to print again from the end of each failed stage's output.
 LAST_LINES = 40
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sends thousands of unusual requests with schemathesis. Each answer must match openapi.json. A server error fails the test.
+# Sends thousands of unusual requests with schemathesis. Answers must match openapi.json. Server errors fail the test.
 #
-#   tests/schemathesis.sh [redis]  with a redis-server that it starts
+#   tests/schemathesis.sh [redis]  with a private redis-server
 #   tests/schemathesis.sh memory   with the embedded store
 #
 # Needs python3 with venv; tests/packages.sh installs the tool.

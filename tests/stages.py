@@ -31,7 +31,7 @@ FILES = [
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
     Stage("Workflows", "tests/workflow.sh", cores=0.3),
-    # Only checks syntax, because building these peers would take as long as all other stages.
+    # Check only the syntax, because building these peers would take as long as all other stages.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
     Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
 ]
@@ -114,9 +114,9 @@ LIBRARY = [
     Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
     Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
-    # the features that apps use, which are also those of the public API list
+    # enable the features that apps use, as the stage `Public API` does
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
-    # only the features of the shipped program, because other members add features in a workspace build
+    # enable only the features of the shipped program; in a workspace build, other members add features
     Stage("The program alone", "cargo check --locked", after=("Library",)),
 ]
 

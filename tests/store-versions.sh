@@ -6,7 +6,7 @@
 #   tests/store-versions.sh VERSION...   all tests, on these versions from `tests/stores.sh list`
 #
 # THREADKEEP_STORE_VERSION overrides the version of the day. If the version of the day is no longer available, the
-# script uses the next version. The first form skips faults, random lists, and writes that wait for replicas.
+# script uses the next version. The first form skips tests of faults, random lists, and writes that wait for replicas.
 set -eu
 
 cd "$(dirname "$0")/.."

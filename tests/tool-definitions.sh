@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks tool definitions and results of tool calls against the types of OpenAI's and Anthropic's libraries. Then a scripted
-# model uses these libraries in conversations, through two replicas on one Redis.
+# Checks tool definitions and results of tool calls against the types of OpenAI's and Anthropic's libraries. Then a
+# scripted model uses these libraries in conversations, through two replicas on one Redis.
 #
 # Needs python3 with venv. tests/packages.sh installs the libraries. Sends nothing to other machines.
 set -eu

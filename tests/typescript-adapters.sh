@@ -3,7 +3,7 @@
 # project's own tests with two processes and with faults. Prints the test counts of each suite. Also checks the package
 # as a whole.
 #
-#   tests/typescript-adapters.sh [redis]        two replicas, on a redis-server that it starts
+#   tests/typescript-adapters.sh [redis]        two replicas, on a private redis-server
 #   tests/typescript-adapters.sh memory         the embedded store
 #   tests/typescript-adapters.sh redis long     more writes in the tests with two processes
 #   tests/typescript-adapters.sh redis PART...  only test files whose path contains one of the PARTs

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests the adapters
-# and the exports.
+# Tests the npm package in clients/typescript, installed from `npm pack`. tests/typescript-adapters.sh tests the
+# adapters and the exports.
 #
 #   tests/typescript.sh [redis]   with a redis-server
 #   tests/typescript.sh memory    with the embedded store
@@ -8,8 +8,8 @@
 #   tests/typescript.sh long      with both stores, React 18, all client tests on Node 22 and 24, and 200 simultaneous
 #                                 first visits instead of 20
 #
-# THREADKEEP_BIN replaces target/debug/threadkeep. CHROMIUM, FIREFOX and WEBKIT replace Debian's browsers. Skips missing
-# browsers.
+# Set THREADKEEP_BIN to test a program other than target/debug/threadkeep. Set CHROMIUM, FIREFOX or WEBKIT to use a
+# browser other than Debian's. Skips missing browsers.
 set -eu
 cd "$(dirname "$0")/.."
 

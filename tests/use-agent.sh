@@ -1,8 +1,8 @@
 #!/bin/sh
-# Stores threads with the unmodified transport and hook of @inngest/use-agent. Two processes create threads concurrently.
-# The checks of lists, messages, titles and deletions use only the published package.
+# Stores threads with the unmodified transport and hook of @inngest/use-agent. Two processes create threads
+# concurrently. The checks of lists, messages, titles and deletions use only the published package.
 #
-#   tests/use-agent.sh [redis]  with two replicas, on a redis-server that it starts; one replica is killed
+#   tests/use-agent.sh [redis]  with two replicas, on a private redis-server; one replica is killed
 #   tests/use-agent.sh memory   with the embedded store
 #
 # Needs Node.js 20 or later, and npm. tests/packages.sh installs the packages.

@@ -1,5 +1,5 @@
-// Checks threads through the published transport and hook of @inngest/use-agent. use-agent.sh calls use_agent.mjs PART URL
-// DIRECTORY API_KEY JWT_SECRET.
+// Checks threads through the published transport and hook of @inngest/use-agent. Run by use-agent.sh. Usage:
+// use_agent.mjs PART URL DIRECTORY API_KEY JWT_SECRET
 
 import assert from "node:assert/strict";
 import { createHash, createHmac, randomUUID } from "node:crypto";

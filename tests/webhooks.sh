@@ -1,7 +1,7 @@
 #!/bin/sh
-# Verifies webhooks with a third-party Standard Webhooks library, including failed deliveries and changes of the secret.
+# Verifies webhooks with a third-party Standard Webhooks library, including failed deliveries and changes to the secret.
 #
-#   tests/webhooks.sh [redis]  with a redis-server that it starts
+#   tests/webhooks.sh [redis]  with a private redis-server
 #   tests/webhooks.sh memory   with the embedded store
 #
 # Needs python3 with venv. tests/packages.sh installs the library.

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Measures the cost of the same work in threadkeep and in common alternatives, which all use the same Redis.
-# Writes RESULTS.md and peers.svg to this directory; see README.md.
+# Measures how much the same work costs in threadkeep and in common alternatives. All of them use the same Redis. Writes
+# RESULTS.md and peers.svg to this directory; see README.md.
 #
-#   benches/peers/run.sh [SECONDS [ROUNDS]]    default: 3 rounds, with 3 s for each result
+#   benches/peers/run.sh [SECONDS [ROUNDS]]    default: 3 s for each result, and 3 rounds
 #
 # Needs redis-server, python3 with venv, npm with any version of Node, and either Webdis or a Debian system.
 # Installs everything else below target/peers.

@@ -1,4 +1,4 @@
-//! Measures how quickly the server ends threads that expire in the same second while it serves requests.
+//! Measures how quickly a server that is serving requests ends many threads that expire in the same second.
 
 use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 16;
 /// Minimum number of threads created per second.
 const CREATED_PER_SECOND_MIN: u64 = 4_000;
 
-/// Creates `threads` threads that expire in the same second. Waits until all of them have ended.
+/// Creates `threads` threads that expire in the same second, and waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let product = Product {

@@ -61,8 +61,8 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
     }
 }
 
-/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Each call gets the number of
-/// its request, starting at `next`.
+/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Each call receives the
+/// number of its request. The first number is `next`.
 pub(super) async fn by_all<C>(
     connections: &mut [C],
     next: &Cell<usize>,

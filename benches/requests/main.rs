@@ -1,5 +1,5 @@
-//! Measures the CPU time of requests, in the server and in Redis, and compares it with that of an actix handler that
-//! does nothing. Run it with `benches/run.sh`. See `benches/README.md`.
+//! Measures the CPU time that requests need in the server and in Redis. Compares it with the CPU time of an actix
+//! handler that does nothing. Run it with `benches/run.sh`. See `benches/README.md`.
 
 mod conditional;
 mod connection;
@@ -31,7 +31,7 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The same allocator as in the server, so that the floor is comparable.
+/// The server's allocator, so that the floor is comparable.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -1,5 +1,5 @@
-//! Measures every scenario in slices. Programs under comparison take turns within a row, because the speed of a shared
-//! machine changes from one second to the next.
+//! Measures every scenario in slices. Within a row, the programs take turns, because the speed of a shared machine
+//! changes from one second to the next.
 
 use std::error::Error;
 use std::io;
@@ -84,7 +84,7 @@ async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// Measures the product with its default cache, and also measures `small`, whose cache is too small for any hits.
+/// Measures `server`, whose cache has the default size, and `small`, if given, whose cache is too small for any hits.
 async fn with_caches<'a>(
     scenario: &'a Scenario,
     server: &'a Process,

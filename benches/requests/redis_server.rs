@@ -71,7 +71,7 @@ impl Redis {
         text.parse().map_err(io::Error::other)
     }
 
-    /// Returns the CPU time of all Redis threads, in the microsecond resolution of `INFO`.
+    /// Returns the CPU time of all threads of the Redis process. `INFO` reports microseconds.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         let text = self.ask("INFO cpu")?;
         let seconds = text.lines().filter_map(|line| match line.split_once(':') {

@@ -1,4 +1,4 @@
-//! Measures hit rates, savings and memory of the read caches of three replicas that read and write the same threads.
+//! Measures the read caches of three replicas that read and write the same threads: hit rates, savings and memory use.
 
 use std::error::Error;
 use std::io;

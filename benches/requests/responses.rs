@@ -1,4 +1,4 @@
-//! Measures model responses: the cost of a step, the memory of streams, and the effect of streams on reads of state.
+//! Measures model responses: the cost of a step, the memory use of streams, and their effect on reads of state.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ use super::request::{request, request_with, value};
 
 pub(super) const MODE: &str = "responses";
 
-/// Number of tool calls in a response. Each answer of the model makes one call, except the last answer.
+/// Number of tool calls in a response. The model makes one call in each answer except the last.
 const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
 const READS: u32 = 500;
@@ -30,7 +30,7 @@ const PACES: u32 = 41;
 const PIECE_BYTES: usize = 200;
 const DELTA_EVERY: Duration = Duration::from_millis(100);
 
-/// Measures responses. Two of the measurements run `streams` streams at the same time.
+/// Runs all measurements. Two of them use `streams` concurrent streams.
 pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| responses at once | server, µs a step | Redis, µs a step | steps a second |");
@@ -143,7 +143,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Completes `streams` streams, so that the server has already allocated the memory that streams share.
+/// Runs `streams` streams, so that the server allocates the memory that streams share before the measurement.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -155,12 +155,12 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
 
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    // each piece has about one word, and the text lasts four times as long as the measurement
+    // each piece contains about one word, and the whole text would take four times as long as the measurement
     let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
     upstream.answer_with(move |_| {
-        // at equal speeds, deltas of two streams that coincide once would always coincide
+        // if all streams had the same speed, deltas that coincide once would coincide every time
         let pace = paces.next().unwrap_or_default();
         let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
         Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
@@ -200,7 +200,7 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     Ok(())
 }
 
-/// Returns the request that the server sends to the upstream, for clients that bypass the server.
+/// Returns the request that the server would send to the upstream, for clients that bypass the server.
 fn direct(upstream: &Upstream) -> Vec<u8> {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"count"}],"stream":true}"#;
     let key = format!("Bearer {}", upstream.key());
@@ -250,7 +250,7 @@ async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// Returns the median, p95 and p99 latency, in µs, of reads at a fixed rate. A dedicated thread sends them.
+/// Returns the median, p95 and p99 latency, in µs, of reads at a fixed rate. A dedicated thread sends the reads.
 async fn percentiles(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<[u128; 3]> {
     let read = read.to_vec();
     let mut times = spawn_blocking(move || read_at_a_rate(server, &read, time)).await??;

@@ -70,7 +70,7 @@ pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
     Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
-/// Returns writes to threads of one owner. Each name begins with that of the same write to threads without an owner.
+/// Returns writes to threads of one owner. Each name begins with the name of the same write without an owner.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
@@ -109,7 +109,7 @@ fn merge((n, id): (usize, &String)) -> Vec<u8> {
     request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
-/// Returns requests of models and applications for data outside of thread states. Old builds may not support them.
+/// Returns model and application requests for data outside thread states. Old builds may not support all of them.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {
@@ -146,7 +146,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Returns named lists of requests, without ids, that an Agentuity runtime process sends over its socket.
+/// Returns named lists of requests that an Agentuity runtime process sends over its socket. Omits the request ids.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
     let ids = threads(server, THREADS, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();

@@ -67,7 +67,7 @@ test("characters that browsers show nothing for are shown as escapes, and emoji 
   for (const [i, [, shown]] of hidden.entries())
     assert.equal(await page.getByRole("treeitem").filter({ hasText: `"key-${i}"` }).locator(".tree-value").textContent(), JSON.stringify(shown).replaceAll("\\\\", "\\"));
 
-  // every code point that browsers do not render, each following a letter
+  // tests every code point that browsers do not render, each after a letter
   const all = Array.from({ length: 0x10ffff }, (_, code) => code).filter((code) => (code < 0xd800 || code > 0xdfff) && /\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}/u.test(String.fromCodePoint(code)));
   assert.ok(all.length > 4_000);
   await api(server, "PUT", `/v1/threads/${id}/state/all`, JSON.stringify(all.map((code) => "x" + String.fromCodePoint(code)).join("")));

@@ -1,4 +1,4 @@
-// Issues tokens that contain a user's name. In production, your login issues them, and threadkeep needs only their key.
+// Issues tokens that contain a user's name. In production, your login issues them, and threadkeep needs only the key.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

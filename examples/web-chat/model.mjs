@@ -51,6 +51,6 @@ function takeQuestions(conversation) {
 }
 
 function report(error) {
-  // the user deleted the conversation, or a second program is answering this question
+  // not errors: the user deleted the conversation, or another program is answering this question
   if (error.code !== "thread_destroyed" && error.code !== "turn_taken") console.error(error);
 }

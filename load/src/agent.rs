@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use crate::http::Http;
 use crate::run::Run;
 
-/// A user of the service that repeats its steps until the run ends.
+/// A simulated user, which repeats its steps until the run ends.
 pub(crate) trait Agent: Sized + Send + 'static {
     const NAME: &'static str;
 

@@ -8,9 +8,9 @@ use reqwest::Url;
 
 use crate::error::LoadError;
 
-/// Puts load on a threadkeep service and verifies its acknowledged writes.
+/// Load-tests a threadkeep service, and verifies every write that it acknowledges.
 ///
-/// Exits with 0 if every answer was right and every acknowledged push is stored once, with 1 if something was wrong,
+/// Exits with 0 if every answer was correct and every acknowledged push is stored once, with 1 if a fault was found,
 /// and with 2 if the test could not run.
 #[derive(Debug, Parser)]
 #[command(name = "threadkeep-load", version)]
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     )]
     pub(crate) report: PathBuf,
 
-    /// API key, with which back ends refer to threads by id, and tools use sessions
+    /// API key that lets back ends refer to threads by id, and lets tools use sessions
     #[arg(
         long,
         env = "LOAD_API_KEY",
@@ -97,11 +97,11 @@ pub(crate) enum Choice {
     Chat,
     /// Agents on one hot thread: pushes, increments, conditional writes
     Hot,
-    /// Merges that read nothing
+    /// Merges without reads
     Merge,
     /// States of several hundred KiB, read as a whole and written in parts
     Large,
-    /// Tool calls of models: keys, counters and tasks
+    /// Tool calls by models: keys, counters and tasks
     Tools,
     /// All of these at once
     Mixed,

@@ -54,7 +54,7 @@ fn configuration(args: &Args) -> GooseConfiguration {
     let mut configuration = GooseConfiguration::default();
     configuration.host = args.hosts.first().map(ToString::to_string);
     configuration.users = Some(users);
-    // starts all users within a second, and counts requests from the first one
+    // starts all users within a second, and also counts the requests sent during that second
     configuration.increase_rate = Some(users.to_string());
     configuration.no_reset_metrics = true;
     configuration.run_time = Some(args.seconds.to_string());

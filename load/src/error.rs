@@ -14,7 +14,7 @@ pub(crate) enum LoadError {
     NotReady(Url, #[source] reqwest::Error),
     #[error("no client can be made")]
     Client(#[source] reqwest::Error),
-    /// An error of the load library. Uses `Debug`, because the library's `Display` omits the cause.
+    /// An error from the load library, formatted with `Debug` because its `Display` output omits the cause.
     #[error("the load cannot be made: {0:?}")]
     Goose(Box<GooseError>),
     #[error("the report cannot be written to {0}")]

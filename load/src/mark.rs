@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 pub(crate) type Text = Arc<str>;
 
-/// Values that must be stored unchanged, such as numbers that exceed a double, lone surrogates and repeated keys.
+/// Values that must be stored unchanged, such as lone surrogates, repeated keys, and numbers that a double cannot hold.
 const EXACT: [&str; 8] = [
     "9007199254740993",
     "1.0",
@@ -35,7 +35,7 @@ pub(crate) struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PushValueError {
     Unknown,
-    /// The value names this push, but the push sent a different value.
+    /// The value contains the id of this push, but the push sent a different value.
     Changed(Mark),
 }
 

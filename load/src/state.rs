@@ -17,7 +17,7 @@ enum Held {
     List(VecDeque<Text>),
 }
 
-/// An operation of a write. Keys must not contain characters that need JSON escapes.
+/// An operation in a write. Keys must not contain characters that need JSON escapes.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Set {

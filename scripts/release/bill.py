@@ -24,7 +24,7 @@ def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = []
     for line in lines:
-        # for example `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a workspace crate has a path after its version
+        # a line is, for example, `1|serde v1.0.0|MIT/Apache-2.0 (*)`; workspace crates have a path after the version
         depth, crate, licence = line.split("|")
         name, version = crate.split()[:2]
         rows.append((int(depth), name, version[1:], licence.removesuffix(" (*)").replace("/", " OR ")))

@@ -27,7 +27,7 @@ const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
 const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
 
-/// Builds [`Threads`]. Settings that you leave out have the server's defaults.
+/// Builds [`Threads`]. Settings that you omit have the same defaults as in the server.
 ///
 /// ```no_run
 /// # #[cfg(feature = "redis")]
@@ -125,7 +125,7 @@ impl ThreadsBuilder {
     }
 
     /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key. Ids
-    /// that were signed with any of the keys are accepted. A secret has at least 32 bytes; `openssl rand -hex 32`
+    /// that were signed with any of the keys are accepted. A secret must have at least 32 bytes; `openssl rand -hex 32`
     /// prints a suitable one. By default, a random key is used, so ids become invalid when the process ends. To rotate
     /// keys, append the new key on all replicas, then select the new key with [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
@@ -166,8 +166,8 @@ impl ThreadsBuilder {
 
     /// Does not start background tasks for events. Use this option if the app shares Redis with other apps that handle
     /// events. Threads still expire, but this app receives no events, and
-    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app does not take part in the agreement on a
-    /// signing key either, so add a new key to this app before any other replica signs with it.
+    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app also does not announce its signing keys to
+    /// replicas, so add a new key to this app before any replica signs with it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self

@@ -22,7 +22,7 @@ pub struct CallbackCounts {
     pub done: u64,
     /// Attempts that failed, including those of callbacks that succeeded later.
     pub failed: u64,
-    /// Callbacks that failed for good: after five attempts, or after one if there are no retries.
+    /// Callbacks that failed for good: after five attempts, or after one if they are not retried.
     pub given_up: u64,
 }
 

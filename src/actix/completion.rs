@@ -14,7 +14,7 @@ pub struct RequestCompleted {
     pub session: SessionId,
     /// The status that the client sees.
     pub status: StatusCode,
-    /// Time from the arrival of the request until its response was ready.
+    /// Time from the arrival of the request until the response was ready.
     pub duration: Duration,
 }
 

@@ -297,7 +297,7 @@ impl CurrentThread {
         self.services().turns.clone()
     }
 
-    /// Adds `token` to later writes if `id` is still the request's thread.
+    /// Adds `token` to later writes if `id` is still the id of the request's thread.
     pub(super) fn set_turn(&self, id: &ThreadId, token: TurnToken) {
         self.pending().set_turn(id, token);
         self.note_stored(id);

@@ -35,8 +35,8 @@ pub(super) struct Ticket {
 #[derive(Debug, Default)]
 struct Waiting {
     /// True if a task is reading the event log. [`Endings::add`] holds the read lock from the time it reads the
-    /// position of the log until it has inserted the callback. Otherwise the callback would miss an event that is
-    /// dispatched in between.
+    /// position of the log until it has inserted the callback. Otherwise, the callback could miss an event that is
+    /// dispatched in the meantime.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }

@@ -37,7 +37,7 @@ impl OwnedThreads {
         Ok(page.await?)
     }
 
-    /// Counts the threads and the total size of their states. The time is proportional to the number of threads.
+    /// Returns the number of threads and the total size of their states. Takes time proportional to that number.
     pub async fn measure(&self) -> Result<OwnerUsage, ApiError> {
         Ok(self.service()?.measure(&self.owner).await?)
     }

@@ -10,8 +10,8 @@ use threadkeep_identity::Caller;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StoreError};
 
-/// The store checks the limits against the result of the whole merge. Checking the local copy after each operation
-/// would reject merges that the store accepts.
+/// A policy for local copies, without limits. The store checks only the result of the whole merge, and accepts merges
+/// that a check after each operation would reject.
 const WITHOUT_LIMITS: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
@@ -86,7 +86,7 @@ impl PendingWrites {
         }
     }
 
-    /// Returns the shared thread id. Calls for a turn hold the read lock. A rotation holds the write lock.
+    /// Returns the shared thread id. Turn calls hold its read lock, and a rotation holds its write lock.
     pub(super) fn place(&self) -> Arc<RwLock<ThreadId>> {
         Arc::clone(&self.place)
     }

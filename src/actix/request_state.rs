@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::{RequestContext, TypedMap};
 
-/// An extractor, provided by [`Threads`](super::Threads), for values of a request, one for each type. Cheap to clone.
+/// An extractor, provided by [`Threads`](super::Threads), that stores one value per type for a request. Cheap to clone.
 ///
 /// Unlike actix-web's extensions, the values can be sent to other tasks, and remain available to tasks that run after
 /// the response.

@@ -49,7 +49,7 @@ impl Session {
         self.0.completion.on_completed(callback);
     }
 
-    /// Like [`Self::on_completed`], for a callback that may fail. The callback runs on the app's own runtime. A failed
+    /// Like [`Self::on_completed`], but `callback` can fail. The callback runs on the app's own runtime. A failed
     /// callback is retried after 1, 2, 4 and 8 seconds. Failures are counted in
     /// [`Threads::callbacks`](super::Threads::callbacks), and do not affect the request.
     pub fn try_on_completed<F, R, E>(&self, callback: F)

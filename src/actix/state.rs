@@ -12,7 +12,7 @@ use threadkeep_web::ApiError;
 ///
 /// The first read fetches the state. Reads see the state with the queued writes applied. Writes are queued and return
 /// immediately. The store checks the writes and the limits at the flush. A read after a queued write reports errors
-/// such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) earlier.
+/// such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) before the flush.
 ///
 /// Values can be any serde type. Numbers of more than 64 bits, repeated keys, and values nested deeper than 128 levels
 /// are preserved only as `Box<serde_json::value::RawValue>`.
@@ -109,7 +109,7 @@ impl ThreadState {
         self.queue_push(key, &value, None)
     }
 
-    /// Like [`Self::push`], but the array then keeps only its newest `max_records` elements. The minimum is 1.
+    /// Like [`Self::push`], but keeps only the newest `max_records` elements of the array (minimum 1).
     pub fn push_window(
         &self,
         key: &str,

@@ -38,7 +38,7 @@ impl Thread {
         ThreadState(Arc::clone(&self.0))
     }
 
-    /// Returns the keys: a key-value store for tools, separate from the state.
+    /// Returns the keys of the thread: a key-value store for tools, separate from the state.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::of(self.target())
@@ -125,8 +125,8 @@ impl Thread {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues metadata that replaces the entire existing object. Its size is checked by the flush. Fails if `metadata`
-    /// is not a JSON object.
+    /// Queues a replacement for the entire metadata object. The flush checks its size. Fails if `metadata` is not a
+    /// JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {

@@ -149,7 +149,7 @@ impl Threads {
         OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
-    /// Sets the delay before the first retry of a failed callback. Must be called before [`Self::with_events`].
+    /// Sets the delay before the first retry of a failed callback. Call this method before [`Self::with_events`].
     #[doc(hidden)]
     #[must_use]
     pub fn with_first_pause(self, first_pause: Duration) -> Self {
@@ -159,8 +159,8 @@ impl Threads {
         }
     }
 
-    /// Returns the handle of the event service, or `None` if there are no events. Use the handle to subscribe, and to
-    /// stop the service with the app.
+    /// Returns the handle of the event service, or `None` if the middleware was built without events. Use the handle to
+    /// subscribe, and to stop the service with the app.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()

@@ -128,8 +128,8 @@ impl IntoFuture for TakeTurn {
 }
 
 impl Turn {
-    /// Returns the token, for the header `x-turn-token` of the HTTP API. Clients that send it write on behalf of this
-    /// turn.
+    /// Returns the token, for the header `x-turn-token` of the HTTP API. Writes that carry the token count as writes of
+    /// this turn.
     #[must_use]
     pub fn token(&self) -> String {
         self.held.token.to_string()

@@ -29,7 +29,7 @@ fn wants_json(request: &HttpRequest) -> bool {
         .is_some_and(|accept| accept.contains("application/json") && !accept.contains("text/html"))
 }
 
-/// Builds the HTML page. All texts are constants of this program, so they need no escaping.
+/// Builds the HTML page. All texts are constants, so they need no escaping.
 fn page(info: &ServerInfo) -> String {
     let title = info.title();
     let mut rows = String::new();

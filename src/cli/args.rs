@@ -105,7 +105,7 @@ fn command(settings: &[Setting]) -> clap::Command {
     Args::command().args(settings.iter().flat_map(Setting::names).map(flag))
 }
 
-/// Returns the flag of a setting. The help of commands hides the flag, and [`settings_list`] lists it.
+/// Returns the flag of a setting. Command help hides the flag, but [`settings_list`] lists it.
 fn flag(name: &'static str) -> Arg {
     Arg::new(name)
         .long(flag_of(name))

@@ -1,7 +1,7 @@
 use super::error::CliError;
 use threadkeep_domain::is_name;
 
-/// Returns a random 32-byte secret as hex, with the prefix `name:` if `name` is given.
+/// Returns a random 32-byte secret in hexadecimal, prefixed with `name:` if `name` is given.
 pub(super) fn generate(name: Option<&str>) -> Result<String, CliError> {
     let secret = hex::encode(rand::random::<[u8; 32]>());
     match name {

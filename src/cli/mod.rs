@@ -19,7 +19,7 @@ use args::{Command, Invocation};
 use error::CliError;
 use threadkeep_http::openapi_json;
 
-/// Runs the command that is given in `args`, and prints errors to stderr.
+/// Runs the command given in `args`, and prints errors to stderr.
 ///
 /// The exit code is 0 for success, 1 for a failure, and 2 for invalid arguments or settings.
 pub fn run(
@@ -29,7 +29,7 @@ pub fn run(
     match try_run(args, environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::Usage(error)) => {
-            // a closed pipe is not an error: the reader has read enough
+            // ignore a closed pipe, because it means that the reader has read enough
             drop(error.print());
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }

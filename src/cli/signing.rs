@@ -9,7 +9,7 @@ pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {
     Ok(format!("{id};{}", ring(settings)?.sign(&id)))
 }
 
-/// Returns the signed id and the name of the key that signed it. `signed` is the value of the header or of the cookie.
+/// Verifies the value of the header or the cookie, and returns the thread id and the name of the signing key.
 pub(super) fn verify(settings: Settings, signed: &str) -> Result<String, CliError> {
     let ring = ring(settings)?;
     let decoded = percent_decode_str(signed).decode_utf8_lossy();

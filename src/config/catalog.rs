@@ -1,4 +1,4 @@
-//! The list of settings, parsed from the default file: its headings, its keys, and the comment above each key.
+//! The list of settings, parsed from the headings, keys and comments in the default file.
 
 use super::earlier_names;
 

@@ -10,8 +10,8 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. If a variable is not set, uses the settings of the server on
-    /// this machine.
+    /// Reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. If a variable is not set, falls back to the settings of the
+    /// server on this machine.
     pub fn parse(layers: &Layers) -> Result<Self, SettingsError> {
         let (url, api_key) = layers.client();
         let mut values = layers.merge()?;

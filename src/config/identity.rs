@@ -8,7 +8,7 @@ use threadkeep_identity::{
     SameSite, Secure, TrustedProxies,
 };
 
-/// Returns the configured key ring. Missing or short keys are accepted only on a loopback address.
+/// Returns the configured key ring. Missing or short keys are accepted only if `listen` is a loopback address.
 pub(super) fn signing_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -55,7 +55,7 @@ pub(super) fn signing_keys(
 /// Minimum length of an API key, in bytes. A random key of 16 bytes cannot be guessed over a network.
 const API_KEY_BYTES: usize = 16;
 
-/// Returns the API keys of back ends. Short keys are accepted only on a loopback address.
+/// Returns the API keys of back ends. Short keys are accepted only if `listen` is a loopback address.
 pub(super) fn api_keys(
     values: &mut Values,
     listen: SocketAddr,

@@ -1,4 +1,5 @@
-//! Merges the layers of settings, weakest first: the default file, the settings file, the environment, and flags.
+//! Merges the layers of settings. From weakest to strongest, they are the default file, the settings file, the
+//! environment, and flags.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ pub struct Layers {
     pub file: Option<PathBuf>,
     /// Settings file to read if neither a flag nor the environment names one. This file need not exist.
     pub fallback_file: Option<PathBuf>,
-    /// The environment. Only `THREADKEEP_*` is used.
+    /// Environment variables. Only those whose names start with `THREADKEEP_` are used.
     pub environment: BTreeMap<String, String>,
     pub flags: BTreeMap<String, String>,
 }
@@ -96,8 +97,8 @@ fn parse(text: &str, path: &Path) -> Result<Layer, SettingsError> {
         .map_err(|error| SettingsError::File(path.into(), toml_fault(&error.to_string())))
 }
 
-/// Returns the position and the reason of a TOML error. Omits the line that the parser quotes between them, because the
-/// line may contain a secret.
+/// Shortens the report of a TOML error to its position and reason. Omits the line that the parser quotes from the file,
+/// because that line may contain a secret.
 fn toml_fault(report: &str) -> Fault {
     let mut lines = report.lines();
     let place = lines.next().unwrap_or_default();
@@ -110,7 +111,7 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Replaces earlier names of settings with the current names, and adds the renamed settings to `found`. If both
+    /// Replaces earlier names of settings with their current names, and adds the renamed settings to `found`. If both
     /// names are given, the value of the current name takes precedence.
     fn with_current_names(self, found: &mut BTreeSet<Renamed>) -> Self {
         let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();

@@ -1,7 +1,7 @@
-//! Validates the log filter. Checks its [`EnvFilter`] syntax, and that each directive can match.
+//! Validates the log filter: its [`EnvFilter`] syntax, and whether each directive can match anything.
 //!
-//! `EnvFilter` treats any word that is not a level as a target. A misspelled level would therefore switch the log off
-//! without an error. White space and semicolons would become parts of a target.
+//! `EnvFilter` treats any word that is not a level as a target. Without these checks, a misspelled level would switch
+//! the log off without an error, and white space or a semicolon would become part of a target.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;

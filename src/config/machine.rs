@@ -1,11 +1,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Memory to assume, in bytes, if the system does not report how much it has.
+/// Number of bytes of memory to assume if the system does not report its memory.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of a cgroup
-/// (cgroups(7)).
+/// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of its
+/// `cgroups(7)`.
 pub(super) fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo");
     let machine = machine.ok().and_then(|text| mem_total(&text));
@@ -30,7 +30,8 @@ fn mem_total(meminfo: &str) -> Option<u64> {
 /// Returns the files that contain the memory limits of a process. `groups` has lines such as `0::/path` (cgroups
 /// version 2) and `7:memory:/path` (version 1). The files of all parent cgroups are included, because a cgroup also
 /// limits its children. In a container, the path may be the path on the host, even though the root of the mount is
-/// already the container's cgroup. A file without a limit contains no number, or a number larger than any memory.
+/// already the container's cgroup. If no limit is set, the file contains no number, or a number larger than the memory
+/// of any machine.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -29,7 +29,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     }
 }
 
-/// Masks keys except for their names. An entry without a colon may be a bare secret.
+/// Masks keys, but not their names. An entry without a colon may be a bare secret, so all of it is masked.
 fn mask_keys(text: &str) -> String {
     let mask = |entry: &str| match entry.trim().split_once(':') {
         Some((name, _)) => format!("{name}:{MASK}"),
@@ -38,7 +38,7 @@ fn mask_keys(text: &str) -> String {
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
 }
 
-/// Removes the paths from the URLs in a list of words, because some receivers use the path as a secret.
+/// Masks the path of each URL in a list of words, because some receivers use the path as a secret.
 fn mask_urls(text: &str) -> String {
     let mask = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => {

@@ -19,7 +19,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 pub struct McpSettings {
     /// Hosts that clients may send in `Host`. A host without a port allows all ports; an empty list allows all hosts.
     pub allowed_hosts: Vec<String>,
-    /// Origins of pages, with a port or `:*`. An empty list allows all origins.
+    /// Origins of pages that may call the endpoint, each with a port or `:*`. An empty list allows all origins.
     pub allowed_origins: Vec<String>,
 }
 

@@ -16,13 +16,13 @@ const TAKEN: &str = "its name is taken by an earlier one";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
     pub upstreams: Vec<UpstreamSetting>,
-    /// Never empty. The first model whose pattern matches the requested name is used.
+    /// At least one model. The first model whose pattern matches the requested name is used.
     pub models: Vec<ModelSetting>,
     /// Time limit for the complete answer of a model.
     pub upstream_timeout: Duration,
-    /// Maximum number of retries of a request to an upstream, 0 to 10.
+    /// Maximum number of retries for a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// Token limit, 1 to 1,000,000, for requests without a limit to upstreams that require one.
+    /// Token limit, 1 to 1,000,000, that is sent if an upstream requires a limit and the request contains none.
     pub upstream_max_output_tokens: u64,
     pub limits: ResponseLimits,
     pub online: OnlineSettings,
@@ -54,7 +54,8 @@ pub struct ModelSetting {
     pub pattern: String,
     /// Name of an upstream in [`ModelSettings::upstreams`].
     pub upstream: String,
-    /// Model name to send upstream. The rules for `pattern` apply, except for `*`. `None` sends the requested name.
+    /// Model name to send upstream: 1 to 128 visible ASCII characters without a comma or `*`. `None` sends the
+    /// requested name, and is required if `pattern` ends in `*`.
     pub name_there: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub struct Settings {
     /// Idle lifetime of conversations that `OpenAI` clients create.
     pub conversation_ttl: Duration,
     pub rates: RateLimits,
-    /// True if the end of each request for a thread is also an event.
+    /// True if the end of each request for a thread is also reported as an event.
     pub session_events: bool,
     /// Prefix of links to this service. If empty, links contain only the path.
     pub public_url: String,
@@ -50,7 +50,7 @@ pub struct Settings {
     pub webhook_allow_private: bool,
     /// `None` generates a random key for this run.
     pub signing_keys: Option<KeyRing>,
-    /// Time for which all replicas must have had a signing key before that key is used to sign.
+    /// How long all replicas must have had a signing key before that key is used to sign.
     pub signing_key_wait: Duration,
     pub api_keys: ApiKeys,
     pub cookie: CookieSettings,
@@ -310,7 +310,7 @@ fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
     Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
-/// About 30 years. Small enough for the packed TTL of a thread, and for sums of times not to overflow.
+/// About 30 years. Small enough to fit into the packed TTL of a thread, and to prevent sums of times from overflowing.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

@@ -60,7 +60,7 @@ impl Values {
         rows.map(|(earlier, present)| Warning::Renamed { earlier, present })
     }
 
-    /// Returns whether a setting has a value. Must not be called after the setting was taken.
+    /// Returns whether a setting has a value. Always false after the setting has been taken.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let given = self.given.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())

@@ -1,5 +1,5 @@
-/// A setting that the server accepts but that should be changed. The server accepts some of these settings only on a
-/// loopback address.
+/// A setting that the server accepts but that should be changed. Some of these settings are accepted only if the server
+/// listens on a loopback address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     #[error("no signing key is set: this run signs thread ids with a random one")]

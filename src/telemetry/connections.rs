@@ -5,7 +5,7 @@ use prometheus_client::registry::Registry;
 #[derive(Debug, Clone, Default)]
 pub struct Connections(Gauge);
 
-/// Guard that counts as an open connection until the guard is dropped.
+/// Guard that counts as an open connection until it is dropped.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 

@@ -14,7 +14,7 @@ const BUCKETS: [f64; 12] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5,
 ];
 
-/// Metrics of requests: counts by route, method and status, latency by route, errors by code, and how threads were
+/// Request metrics: counts by route, method and status; latency by route; errors by code; and how threads were
 /// identified.
 #[derive(Debug, Clone)]
 pub struct HttpMetrics {

@@ -25,8 +25,8 @@ static WRITER: OnceLock<LogWriter> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Queues lines for the thread that writes them. Must never return an error, because `tracing` would report it on
-/// stderr with a macro that can panic.
+/// Queues lines for the thread that writes them. Its `write` never returns an error, because `tracing` would report the
+/// error on stderr with a macro that can panic.
 #[derive(Debug, Clone)]
 pub(super) struct LogWriter(Sender<Message>);
 
@@ -48,7 +48,7 @@ impl LogWriter {
         if let Some(started) = WRITER.get() {
             return Ok(started);
         }
-        // bypasses the lock of `io::stderr`, because a panic in any thread must not have to wait for that lock
+        // bypass the lock of `io::stderr`, so that a panicking thread never has to wait for that lock
         let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (sender, messages) = channel();
         let lines = Lines { to, is_cut: false };
@@ -59,7 +59,7 @@ impl LogWriter {
     }
 }
 
-/// Waits for the queued lines to be written, but no longer than a second.
+/// Waits until the queued lines have been written, but no longer than a second.
 pub fn flush_log() {
     let Some(LogWriter(queue)) = WRITER.get() else {
         return;

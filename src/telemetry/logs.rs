@@ -37,12 +37,12 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// Maximum log levels of libraries, so that requests cannot fill the log or leave private data in it. A filter that
-/// names a library removes the limit of that library.
+/// Maximum log levels for libraries. They prevent requests from filling the log or leaving private data in it. A filter
+/// that names a library removes that library's limit.
 const QUIET: [(&str, &str, LevelFilter); 4] = [
     // logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
-    // logs four lines at the start and two at the end, with less information than the server's own
+    // logs four lines at startup and two at shutdown, with less information than the server's own lines
     ("actix_server", "actix_server", LevelFilter::WARN),
     // logs the addresses of pages that models read
     ("hyper_util", "hyper_util", LevelFilter::INFO),
@@ -50,7 +50,7 @@ const QUIET: [(&str, &str, LevelFilter); 4] = [
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];
 
-/// Limits libraries to the levels of [`QUIET`], except those that `filter` names. The configured filter also applies.
+/// Limits each library in [`QUIET`] to its level, unless `filter` names the library. Does not apply `filter` itself.
 fn quiet(filter: &str) -> Targets {
     let unnamed = QUIET
         .into_iter()

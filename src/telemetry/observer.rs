@@ -37,8 +37,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// The metric handles of one worker. They spare requests label lookups and all locks that workers share, except the
-/// locks of the statistics.
+/// The metric handles of one worker. They save each request from looking up labels, and from taking locks that workers
+/// share, except the locks of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
@@ -179,7 +179,7 @@ impl Observer {
         (ended, duration): (Instant, Duration),
     ) -> Arc<str> {
         let mut routes = self.routes.borrow_mut();
-        // not the entry API, which would allocate a string for each request
+        // avoid the entry API, which would allocate a string for each request
         let series = match routes.get_mut(pattern) {
             Some(series) => series,
             None => {
@@ -227,7 +227,7 @@ impl Observer {
     }
 }
 
-/// Logs a call to a route for operators. Path parameters are hashed, because they may identify a person.
+/// Logs a call to an audited route. Path parameters are hashed, because they may identify a person.
 fn audit(
     request: &HttpRequest,
     route: &str,
@@ -279,7 +279,7 @@ fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     given.next().is_none().then_some(parent)
 }
 
-/// The log line of a request. Omits the path, which may contain keys and a complete id.
+/// The log line for a request. Omits the path, which may contain keys and a complete id.
 struct Line<'a> {
     request: &'a HttpRequest,
     route: &'a str,

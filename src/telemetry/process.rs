@@ -61,8 +61,8 @@ fn resident_bytes() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// Adds user time and system time, which are fields 14 and 15 (`proc_pid_stat(5)`). Their unit is 10 ms on every
-/// supported Linux.
+/// Adds up the user time and the system time, fields 14 and 15 of `proc_pid_stat(5)`. Their unit is 10 ms on every
+/// supported Linux system.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // the program name, field 2, may contain spaces and parentheses

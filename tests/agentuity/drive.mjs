@@ -1,4 +1,4 @@
-// Drives two processes of the app over HTTP. agentuity.sh passes the settings of `Stage.open` as one JSON argument.
+// Drives two processes of the app over HTTP. agentuity.sh passes the settings for `Stage.open` as one JSON argument.
 
 import { kv } from "./kv.mjs";
 import { outages } from "./outages.mjs";

@@ -1,4 +1,4 @@
-// Starts app.ts like the code that the build tool of version 1 generates.
+// Starts app.ts in the same way as the code that version 1's build tool generates.
 
 import * as runtime from "@agentuity/runtime";
 import { websocket } from "hono/bun";

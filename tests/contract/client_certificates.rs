@@ -43,8 +43,7 @@ async fn assert_works(server: &Server, servers: &[&RedisServer]) {
     assert_subscribes(&thread, servers).await;
 }
 
-/// Asserts that a caller that is waiting for a turn is woken. The wake-up message arrives on a separate Redis
-/// connection.
+/// Asserts that a caller waiting for the turn is woken. The wake-up message arrives on a separate Redis connection.
 async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     let turn = thread.post("turn", r#"{"ttl_seconds":600}"#).ok().await;
     let token = turn.json()["token"].as_str().unwrap().to_owned();

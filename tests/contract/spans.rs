@@ -72,7 +72,7 @@ fn arrived(collector: &Receiver) -> Vec<Arrived> {
     arrived
 }
 
-/// Stops a server without blocking this runtime, because its collector must receive the server's last spans.
+/// Stops a server without blocking this runtime, because the collector runs on it and must receive the last spans.
 async fn stopped(server: Server) -> Server {
     let stopping = spawn_blocking(move || {
         assert!(server.stop().success());

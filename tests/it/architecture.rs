@@ -21,7 +21,7 @@ const NAMES: [(&str, &[&str]); 6] = [
     // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
     ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
-    // other crates handle results of a store, but do not call its methods
+    // other crates handle the results of store calls, but do not call the store themselves
     ("dyn Store", &["service", "telemetry", "app"]),
     // store-redis reads client certificates, which may be renewed while the server runs
     (

@@ -52,7 +52,7 @@ impl Server {
     }
 
     fn signal(&self, signal: &str) {
-        // use the shell's builtin, because not every machine has a program `kill`
+        // use the shell's builtin, because not every machine has a `kill` program
         let kill = format!("kill {signal} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());

@@ -189,7 +189,7 @@ async fn connections_that_redis_has_closed_are_not_used_again() {
     servers
         .master
         .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    // this read opens a connection; by then, the store has noticed that the other connections are closed
+    // by the time this read has opened a connection, the store has noticed that the other connections are closed
     assert_eq!(thread.value("k").await.as_deref(), Some("1"));
     let written = thread.try_merge(&[set("k", "2")]).await;
 

@@ -153,7 +153,7 @@ async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let thread = Subject::of(Arc::new(store));
     thread.merge(&[push("k", "1")]).await;
     let redis_end = format!("0100007F:{:04X}", redis.port());
-    // for each established connection to Redis, whether its timer is the keepalive timer (2)
+    // tells for each established connection to Redis whether its timer is the keepalive timer (2)
     let timers = || {
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
         let rows = table.lines().map(|row| row.split_whitespace().collect());
@@ -203,7 +203,7 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
-    // the trusted certificates apply to a whole process, so this test needs separate servers
+    // trusted certificates apply to a whole process, so this test starts each server as a separate process
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings

@@ -1,4 +1,4 @@
-//! Tests that a value changed by another program in Redis makes only its own data unavailable, in every protocol.
+//! Tests that a corrupt value in Redis makes only its own data unavailable, in every protocol.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ async fn a_thread_that_says_it_is_larger_than_it_is_is_unavailable() {
     let mut connection = deployment.redis.connection();
     let mut get = redis::cmd("HGET");
     let mut meta: Vec<u8> = get.arg(&key).arg("M").query(&mut connection).unwrap();
-    // overwrite the size of all members, which follows the format, life and version
+    // overwrite the total size of all members, which follows the format, the life and the version
     meta[15..19].fill(0xff);
     let before = deployment.server.peak_bytes();
 
@@ -162,7 +162,7 @@ async fn lists_leave_out_what_cannot_be_read() {
         .server
         .await_log(|line| line.contains("unreadable record skipped"));
     let skipped = "threadkeep_unreadable_records_total";
-    // one record of each list: an archive, a namespace and an entry
+    // each list skipped one record: an archive, a namespace and an entry
     assert_eq!(deployment.server.metric(skipped).await, 3);
 }
 
@@ -207,6 +207,6 @@ async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
         }
         assert_eq!(read.len(), 2, "{most}: {read:?}");
     }
-    // each unreadable event counts once, no matter how often it is read
+    // each unreadable event is counted once, no matter how often it is read
     assert_eq!(room.backend.unreadable(), 6);
 }

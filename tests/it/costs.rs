@@ -108,7 +108,7 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // no list contains a restored archive, but Redis deletes it an hour after the log can no longer contain its event
+    // Redis deletes a restored archive, which is in no list, an hour after its event must have left the log
     room.advance(4_500 * SECOND);
     room.tidy().await;
 

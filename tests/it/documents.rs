@@ -285,7 +285,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
         "gauge(",
         "encode_descriptor(",
     ];
-    // names in the source lack these suffixes for the unit and the type
+    // metric names in the source omit these unit and type suffixes
     const NAME_SUFFIXES: [&str; 7] = [
         "",
         "_total",

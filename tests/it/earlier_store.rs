@@ -1,5 +1,5 @@
-//! Tests that the store reads and converts data of the version before 0.1.0, from `earlier_store.json`: an unowned thread, a
-//! thread of the owner `ada`, and a destroyed thread.
+//! Tests that the store reads and converts data of the version before 0.1.0. The file `earlier_store.json` contains an
+//! unowned thread, a thread of the owner `ada`, and a destroyed thread.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -71,7 +71,7 @@ fn write_store(connection: &mut Connection) {
         }
         for pair in list(&entry["sorted_set"]) {
             let score = pair[1].as_f64().unwrap();
-            // the ids are sorted by equal scores; all other scores are times
+            // in sets that Redis sorts by id, all scores are 0; all other scores are times
             let score = if score == 0.0 { score } else { score + age };
             run("ZADD", &[score.to_string().into_bytes(), bytes(&pair[0])]);
         }
@@ -93,7 +93,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Reads a text of the fixture, in which each character is a byte.
+/// Decodes a string in the fixture, in which each character stands for one byte.
 fn bytes(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap();
     text.chars().map(|c| u8::try_from(c).unwrap()).collect()

@@ -80,7 +80,7 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     let (_, replayed) = send(&api, Method::POST, &replay, &Value::Null).await;
     assert_eq!(replayed, json!({"replayed": 3}));
     let taken = receiver.await_taken("/a", 4).await;
-    // check the events of the other thread, which the second request replayed together
+    // check the two events of the other thread, which the second request replayed
     let chosen = second["failed"][0]["thread_id"].as_str().unwrap();
     let words = taken.iter().map(|delivery| delivery.words());
     let words: Vec<_> = words.filter(|words| !words.ends_with(chosen)).collect();

@@ -294,7 +294,7 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     );
 }
 
-/// If ended threads and entries still counted, a store would fill up with them.
+/// If ended threads and entries were still counted, a store would fill up with them.
 #[tokio::test]
 async fn what_is_gone_is_no_longer_counted() {
     let clock = Clock::system();
@@ -319,7 +319,7 @@ async fn what_is_gone_is_no_longer_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // threads that ended in the meantime are archived for another 60 s
+        // the archives of threads that ended in the meantime are kept for another 60 s
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })

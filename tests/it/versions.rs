@@ -169,8 +169,8 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
         .await;
 }
 
-/// Returns the memory in use once no other client is connected. Flushes the scripts first, because Redis 8 counts their
-/// heap.
+/// Returns the memory in use once no other client is connected. Flushes the scripts first, because Redis 8 includes
+/// their heap.
 async fn used_memory(redis: &RedisServer) -> u64 {
     redis.call(&["SCRIPT", "FLUSH", "SYNC"]);
     until(async || redis.info("clients")["connected_clients"] == "1").await;

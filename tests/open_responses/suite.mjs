@@ -1,5 +1,6 @@
 // The tests of Open Responses' compliance suite, under the same names but with different requests. For the input `show:
-// TEXT`, the scripted upstream answers with the request that it received. The tests can then check what reached the model.
+// TEXT`, the scripted upstream answers with the request that it received, so that tests can check what reached the
+// model.
 
 import assert from "node:assert/strict";
 import { checked, response as responseSchema } from "./schemas.mjs";

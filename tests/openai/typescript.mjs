@@ -1,5 +1,5 @@
-// Uses conversations with openai's TypeScript package, and with OpenAIConversationsSession of @openai/agents. openai.sh
-// calls typescript.mjs ADDRESS PACKAGES.
+// Uses conversations with openai's TypeScript package, and with OpenAIConversationsSession of @openai/agents. Run by
+// openai.sh. Usage: typescript.mjs ADDRESS PACKAGES
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -8,7 +8,7 @@ const platform = globalThis as Platform;
 
 export const isPage: boolean = typeof platform.document === "object";
 
-/** Whether `fetch` accepts the option `cache`. In older Cloudflare Workers, the option throws. */
+/** True if `fetch` accepts the option `cache`. Older Cloudflare Workers throw an error if it is set. */
 export const supportsCacheOption: boolean = platform.navigator?.userAgent !== "Cloudflare-Workers";
 
 export function variable(name: string): string | undefined {

@@ -34,7 +34,7 @@ new ThreadkeepStore({ prefix: 7 });
 new ThreadkeepStore().unknown();
 `;
 
-/** Creates a project that has only this package installed, and no parent folder with packages. */
+/** Creates a project in which only this package is installed. No parent folder contains packages. */
 function install(name: string, ...args: string[]): string {
   const project = join(folder, name);
   mkdirSync(project);

@@ -79,7 +79,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   return { status: response.status, headers: response.headers, text };
 }
 
-/** Parses the response as JSON. Do not use it for values of clients, which must remain text. */
+/** Parses the response as JSON. Do not use this function for client values, which must remain text. */
 export async function callJson<T>(path: string, options?: Call): Promise<T> {
   return JSON.parse((await call(path, options)).text) as T;
 }

@@ -34,7 +34,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
   const controller = new AbortController();
   const { signal } = controller;
   let cursor: string | undefined;
-  /** Whether events may be missing although the service has sent no `reset`. */
+  /** True if events may be missing although the service has sent no `reset`. */
   let hasLost = false;
   const run = async () => {
     for (let failures = 0; !signal.aborted; failures++) {

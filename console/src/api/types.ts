@@ -1,4 +1,4 @@
-/** Responses of the service, with the members that the console reads. Values of clients are text (`json/text.ts`). */
+/** Responses of the service, with the members that the console reads. Client values remain text (`json/text.ts`). */
 
 export interface Thread {
   id: string;

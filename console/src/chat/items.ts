@@ -33,7 +33,7 @@ export function itemOf(kind: string, members: ReadonlyMap<string, string>, json:
   return item;
 }
 
-/** Returns a heading: the tool of a call, the call of a result, or the kind of another item. */
+/** Returns a heading: the tool for a call, the call ID for a result, or the kind for any other item. */
 function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   const name = stringOf(members.get("name"));
   const call = stringOf(members.get("call_id") ?? members.get("callId"));

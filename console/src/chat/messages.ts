@@ -16,7 +16,7 @@ export interface Part {
   name: string;
   json: string;
   text?: string;
-  /** Whether the part is initially open, because it is the main content of its message. */
+  /** True if the part is initially open, because it is the main content of its message. */
   isOpen?: boolean;
 }
 

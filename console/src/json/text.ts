@@ -1,7 +1,7 @@
 /**
- * Locates values in JSON texts. The service stores values unchanged, including numbers of any length, duplicate keys
- * and up to 512 levels. `JSON.parse` would change some values, so the console does not use it. The functions here read
- * the text once, without recursion.
+ * Locates values in JSON texts. The service stores values unchanged, including numbers of any length, duplicate keys,
+ * and up to 512 levels of nesting. `JSON.parse` would change some values, so the console does not use it. The functions
+ * here read the text once, without recursion.
  */
 
 /** A part of a text. `end` is exclusive. */

@@ -23,7 +23,7 @@ export const latest = signal<Snapshot | undefined>(undefined);
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** Series of one session, one per source, because `/v1/stats` and `/metrics` identify replicas differently. */
+/** Series of one session. Each source has its own, because `/v1/stats` and `/metrics` identify replicas differently. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -83,7 +83,7 @@ async function readStats(own: Series): Promise<void> {
   }
 }
 
-/** Reads `/metrics`, unless the server serves them at a different address. */
+/** Reads `/metrics`, unless the server serves its metrics at a different address. */
 async function readMetrics(own: Series): Promise<void> {
   try {
     own.metrics.take(snapshotOf((await call("/metrics")).text, Date.now()));

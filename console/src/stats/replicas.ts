@@ -4,7 +4,7 @@ import { type Sample, type Snapshot, sampleOf } from "./samples.js";
 /** Time without a response after which a replica is dropped, because it has stopped or is no longer reachable. */
 const SILENT_MS = 60_000;
 const REPLICAS_MAX = 100;
-/** Minimum time between two snapshots of a replica. Responses before this time are ignored. */
+/** Minimum time between two snapshots of a replica. Responses that arrive sooner are ignored. */
 const SPAN_MIN_MS = 900;
 
 export interface Replica {

@@ -10,7 +10,7 @@ export interface Line {
 }
 
 const MIN_SPAN_SECONDS = 60;
-/** Minimum distance in pixels between time labels. Labels may include seconds. */
+/** Minimum distance in pixels between time labels. Wide enough for labels that include seconds. */
 const TIME_PIXELS = 64;
 
 /** Returns the time range of a plot. By default, uPlot would show several years for a single point. */

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
-/** Calls `act` when an element comes into view. Aborts `signal` when the element leaves, or when `inputs` change. */
+/** Calls `act` when an element comes into view. Aborts `signal` when the element leaves the view or `inputs` change. */
 export function useWhileShown(ref: RefObject<Element | null>, act: (signal: AbortSignal) => void, inputs: unknown[]): void {
   useEffect(() => {
     let controller: AbortController | undefined;

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 const BLOCK = 16;
 /** Left edge of the compared area, in pixels. Excludes the menu, which is the same on all pages. */
 const LEFT = 192;
-/** A block is inked if its mean difference from the background is at least this value, on a scale to 255. */
+/** A block is inked if its mean difference from the background is at least this value, on a scale from 0 to 255. */
 const INKED = 3;
 
 /** Returns the share of inked blocks that are inked in only one of two pictures. Returns 1 if their sizes differ. */

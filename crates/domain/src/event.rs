@@ -59,7 +59,7 @@ pub enum EventKind {
     Created {
         /// The keys as a JSON array of strings; `None` if there are too many to name.
         keys: Option<Json>,
-        /// Whether the thread was restored from the archive.
+        /// True if the thread was restored from the archive.
         restored: bool,
     },
     /// A write to a watched thread.
@@ -67,14 +67,14 @@ pub enum EventKind {
         /// The keys that were set, pushed to, incremented or deleted, as a JSON array of strings. `None` if there are
         /// too many to name.
         keys: Option<Json>,
-        /// Whether the metadata was set.
+        /// True if the metadata was set.
         metadata: bool,
     },
     /// The end of a thread. Its final state is archived under its id and life, unless the thread was erased.
     Destroyed {
         /// Why the thread ended.
         reason: EndReason,
-        /// Whether the final state was lost. A state is lost if no server is running in the grace period after the end.
+        /// True if the final state was lost, because no server was running in the grace period after the end.
         state_lost: bool,
     },
     /// The move of a live thread to a different id. Later events have the new id.
@@ -304,7 +304,7 @@ impl EventTypes {
         self.0 & 1 << event_type as u16 != 0
     }
 
-    /// Returns whether the set has types that are logged only on demand.
+    /// Returns whether the set contains types that are logged only on demand.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 pub struct Excerpt<'a>(pub &'a str);
 
 impl Excerpt<'_> {
-    /// Maximum number of bytes shown. All names in the API are shorter.
+    /// Maximum number of bytes that are shown.
     pub const MAX_BYTES: usize = 64;
 }
 
@@ -14,7 +14,7 @@ impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = Self::MAX_BYTES;
         for character in self.0.chars() {
-            // does not escape quotes, because the text is not enclosed in quotes
+            // quotes are not escaped, because the text is not enclosed in quotes
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
             let bytes = match is_plain {
                 true => 1,

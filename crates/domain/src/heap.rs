@@ -3,12 +3,12 @@
 
 #[doc(hidden)]
 pub trait Heap {
-    /// Returns the bytes on the heap, without `size_of_val(self)`.
+    /// Returns the number of bytes on the heap, not including `size_of_val(self)`.
     fn heap_bytes(&self) -> u64;
 }
 
-/// Returns the size of a heap block for `bytes` bytes. Allocators round up to 16 bytes and to size classes. Adjacent
-/// size classes of jemalloc differ by up to a quarter.
+/// Returns the size of a heap block for `bytes` bytes. Allocators round sizes up to multiples of 16 bytes and to size
+/// classes. Adjacent size classes of jemalloc differ by up to a quarter.
 pub const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,

@@ -1,4 +1,4 @@
-//! Defines idempotency keys and the limits of the answers that are stored for them.
+//! Defines idempotency keys, and the limits on the answers that are stored for them.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::threads::owner::{Access, OwnerTag};
 
 /// Minimum time that an answer is stored.
 pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// Number of a thread's newest answers that are stored for longer than [`REMEMBERED`]. These answers expire with the
+/// Number of newest answers per thread that are stored for longer than [`REMEMBERED`]. These answers expire with the
 /// thread, or after [`LONGEST`].
 pub const NEWEST: u64 = 64;
-/// Maximum time that an answer is stored.
+/// Maximum time for which an answer is stored.
 pub const LONGEST: Duration = Duration::from_secs(86_400);
 /// Maximum number of stored answers per thread. Once it is reached, writes with new keys are rejected until an answer
 /// expires.
 pub const MOST: u64 = 65_536;
 /// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";
-/// Maximum total cost of a thread's stored answers. An answer costs the bytes of its metadata plus 8 bytes per result.
+/// Maximum total cost of a thread's stored answers. Each answer costs the size of its metadata plus 8 bytes per result.
 pub const COST_BYTES_MAX: u64 = 16 * 1_048_576;
 
 /// A client's idempotency key and a fingerprint of its request.
@@ -31,13 +31,13 @@ pub struct IdempotencyKey {
     pub request: Fingerprint,
 }
 
-/// The first 16 bytes of a SHA-256.
+/// The first 16 bytes of a SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// Digests each part with its length. Otherwise, moving a byte from one part to the next would not change the
-    /// digest.
+    /// Hashes each part together with its length. Otherwise, moving a byte from one part to the next would not change
+    /// the digest.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
@@ -57,7 +57,7 @@ impl Fingerprint {
 }
 
 impl IdempotencyKey {
-    /// Binds the key to callers with `access`, so that callers with different access never share a key.
+    /// Binds the key to `access`, so that callers with different access never share a key.
     pub fn of(self, access: Access) -> Self {
         let Fingerprint(digest) = &self.digest;
         let digest = match access {

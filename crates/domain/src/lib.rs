@@ -1,4 +1,4 @@
-//! Defines threads and the rules for operations on threads, which all stores must follow. The crate contains no async
+//! Defines threads, and the rules that all stores must follow for operations on threads. The crate contains no async
 //! code and performs no I/O.
 
 #![warn(missing_docs)]

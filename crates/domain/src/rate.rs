@@ -81,8 +81,8 @@ impl Rate {
         self.interval_us * self.burst
     }
 
-    /// Takes one action and returns the new `full_us`. If the limit is exceeded, the error is the time to wait in
-    /// microseconds, which is at least 1 and at most one interval.
+    /// Takes one action and returns the new `full_us`. If the limit is exceeded, returns the time to wait as an error,
+    /// in microseconds. That time is at least 1 and at most one interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
         let most_us = now_us + self.tolerance_us();
         // `full_us` may exceed `most_us` if the clock was set back or the limit was lowered

@@ -18,7 +18,7 @@ pub enum Refusal {
         /// Index of the operation.
         operation: usize,
     },
-    /// An increment whose value or sum does not fit in a signed 64-bit integer.
+    /// The value or the sum of an increment does not fit in a signed 64-bit integer.
     #[error("the sum does not fit in 64 bits")]
     IntegerOverflow {
         /// Index of the operation.
@@ -50,7 +50,7 @@ pub enum Refusal {
         /// The size after the write.
         attempted_bytes: u64,
     },
-    /// The state would have too many keys, or a merge patch contains too many.
+    /// The state would have too many keys, or a merge patch has too many keys.
     #[error("a state or a merge patch may have at most {limit_keys} keys")]
     TooManyKeys {
         /// The limit.
@@ -110,7 +110,7 @@ pub enum Refusal {
     /// Another caller holds the turn, and either the turn is exclusive or the request asks for the turn.
     #[error("another caller holds the turn{}; retry then", until(*ends_ms))]
     TurnTaken {
-        /// When the turn ends, by the store's clock.
+        /// When the turn ends, according to the store's clock.
         ends_ms: u64,
         /// Milliseconds until the turn ends.
         left_ms: u64,
@@ -142,7 +142,7 @@ pub enum Refusal {
     /// The thread already exists.
     #[error("the thread exists already")]
     ThreadExists,
-    /// The creation time of an imported thread is further in the future than the allowed clock skew.
+    /// The creation time of an imported thread is in the future by more than the allowed clock skew.
     #[error("the thread was created later than now")]
     CreatedAhead,
     /// The thread ended recently, and its id still rejects writes.
@@ -166,7 +166,7 @@ pub enum Refusal {
         /// Maximum total size in bytes of the states and metadata in all checkpoints.
         limit_bytes: u64,
     },
-    /// The scope requires explicit creation, and does not exist.
+    /// The scope does not exist, and must be created explicitly.
     #[error("the scope does not exist")]
     ScopeNotFound,
     /// The scope already exists.
@@ -195,13 +195,13 @@ pub enum Refusal {
     RateLimited(#[from] RateLimited),
 }
 
-/// Returns " until" and the formatted time, or an empty string after the year 9999.
+/// Returns " until" and the formatted time, or an empty string for a time after the year 9999.
 fn until(ms: u64) -> String {
     rfc3339(ms).map_or_else(String::new, |time| format!(" until {time}"))
 }
 
 impl Refusal {
-    /// Adds `before`, the number of preceding operations, to the index of the operation.
+    /// Adds the number of preceding operations, `before`, to the index of the operation.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
         if let Some(operation) = self.operation_mut() {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Maximum time that an event stays in the log until a durable consumer handles it, in units of [`Retention::log`].
+/// Maximum time for which the log keeps an unhandled event for a durable consumer, in multiples of [`Retention::log`].
 pub const LOG_HARD_FACTOR: u32 = 7;
 
 /// The retention of ended threads and events.
@@ -11,7 +11,7 @@ pub struct Retention {
     pub grace: Duration,
     /// How long the archive keeps a final state. If zero, the state is kept only while its event is in the log.
     pub archive: Duration,
-    /// How long an event stays in the log. An event that a durable consumer has not handled stays longer.
+    /// How long an event stays in the log. An event stays longer if a durable consumer has not handled it.
     pub log: Duration,
 }
 

@@ -6,8 +6,8 @@ use time::macros::format_description;
 const FORMAT: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 
-/// Formats Unix milliseconds as a UTC time ([RFC 3339](https://www.rfc-editor.org/rfc/rfc3339)). Returns `None` after
-/// the year 9999.
+/// Formats Unix milliseconds as a UTC time ([RFC 3339](https://www.rfc-editor.org/rfc/rfc3339)). Returns `None` for a
+/// time after the year 9999.
 #[must_use]
 pub fn rfc3339(ms: u64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000).ok()?;

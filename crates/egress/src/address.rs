@@ -7,7 +7,7 @@ use reqwest::Url;
 ///
 /// Follows the IANA special-purpose registries for [IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry)
 /// and [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry). If an IPv6 address contains an IPv4
-/// address, checks the latter.
+/// address, checks the IPv4 address.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -55,8 +55,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Accepts global unicast addresses (`2000::/3`), except addresses for documentation and for protocol assignments such
-/// as Teredo, and except 6to4 addresses, which can reach any IPv4 address.
+/// Accepts global unicast addresses (`2000::/3`), except 6to4 addresses, which can reach any IPv4 address, and
+/// addresses for documentation and protocol assignments, such as Teredo.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,

@@ -9,7 +9,7 @@ pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 /// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure`
 /// adds options.
 ///
-/// Without certificate authorities on the machine, the client supports only http, and logs `failing` as a warning.
+/// If the machine has no certificate authorities, logs `failing` as a warning, and the client supports only http.
 pub fn http_client(
     failing: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,
@@ -21,7 +21,7 @@ pub fn http_client(
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // stays off even if another crate in the build enables these features
+                // decompression stays off even if another crate in the build enables these features
                 .no_gzip()
                 .no_brotli()
                 .no_zstd()

@@ -10,8 +10,8 @@ use super::address::is_public;
 pub(crate) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
-/// Resolves names for each connection, and only to public addresses. The connection uses the checked address, so later
-/// DNS changes have no effect.
+/// Resolves the host name for each connection, and returns only public addresses. The connection uses the checked
+/// address, so later DNS changes have no effect.
 #[derive(Clone)]
 pub struct PublicResolver {
     lookup: Lookup,

@@ -15,8 +15,8 @@ const LAST: &str = "9999-12-31T23:59:59.999Z";
 
 /// Renders an event as compact JSON.
 ///
-/// The event for the end of a thread contains the final state, or a link to it, which starts with `public_url`. Fails
-/// if the final state cannot be read, because an event must not report an unreadable state as lost.
+/// The event for the end of a thread contains the final state, or a link that starts with `public_url`. Fails if the
+/// final state cannot be read, because an event must not report an unreadable state as lost.
 pub async fn cloud_event(
     archives: &dyn Archives,
     public_url: &str,

@@ -29,7 +29,7 @@ pub struct EventCounters {
     pub streams_cut_off: Counter,
     /// Resets sent to readers that missed events.
     pub resets: Counter,
-    /// Ends of requests that were not logged, because the queue was full or the store failed.
+    /// Completed requests that were not logged because the queue was full or the store failed.
     pub sessions_dropped: Counter,
     /// Unreadable records of events and endpoints that were skipped.
     pub unreadable: Counter,

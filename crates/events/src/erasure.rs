@@ -11,12 +11,12 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Maximum number of concurrent erasures on a replica. Each may hold 100,000 erased lives of 100 bytes in memory.
+/// Maximum number of concurrent erasures on a replica. Each may keep 100,000 erased lives of 100 bytes in memory.
 const AT_ONCE: usize = 4;
-/// Maximum number of running and waiting erasures on a replica, and of remembered results. Above this number, callers
-/// get an incomplete result.
+/// Maximum number of running and waiting erasures on a replica. Further callers get an incomplete result. Also the
+/// maximum number of remembered results.
 const MOST: usize = 1_000;
-/// How long the result of an erasure is kept for a repeated call if no caller was waiting at the end.
+/// How long the result of an erasure is kept for a repeated call if no caller was waiting when the erasure ended.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// The progress of an erasure.
@@ -80,7 +80,7 @@ impl Erasures {
 
 impl Events {
     /// Erases all data of an owner: threads, archives, and their traces in the log and in pending deliveries. Waits for
-    /// up to `wait`. Afterwards, the erasure continues in the background, and a repeated call joins it.
+    /// up to `wait`. If the erasure takes longer, it continues in the background, and a repeated call joins it.
     ///
     /// Threads that exist at the time of the call end permanently, with a tombstone that lasts for `tombstone`. Threads
     /// that are created for the owner in the meantime may or may not be erased. After an error, a repeated call resumes
@@ -106,7 +106,7 @@ impl Events {
         }
     }
 
-    /// Joins the running erasure of `owner`, or starts one. Returns `None` if too many are running.
+    /// Joins the running erasure of `owner`, or starts one. Returns `None` if too many erasures are running.
     fn join_erasure(
         &self,
         owner: OwnerTag,

@@ -16,13 +16,12 @@ use threadkeep_store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Maximum number of events per log in one read.
 const MOST: usize = 64;
-/// A reader that was at the end of all logs less than this number of milliseconds ago cannot have missed trimmed
-/// events.
+/// If a reader was at the end of all logs less than this number of milliseconds ago, it has missed no trimmed events.
 const NEAR_MS: u64 = 2_000;
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
-/// The position of a reader of all events, as a time by the log's clock. The reader has received all earlier events,
-/// and possibly some later ones.
+/// The position of a reader of all events: a time according to the log's clock. The reader has received all events
+/// before that time, and possibly some later events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark(pub u64);
 
@@ -53,9 +52,9 @@ pub struct GlobalStream {
     /// Position of the reader after the events in `ready`.
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
-    /// When all logs were last read to their end, by the log's clock.
+    /// When all logs were last read to their end, according to the log's clock.
     arrived_ms: u64,
-    /// Time up to which missing events have been reported to the reader, by the log's clock.
+    /// Time up to which missing events have been reported to the reader, according to the log's clock.
     reported_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
@@ -143,13 +142,13 @@ impl GlobalStream {
         }
     }
 
-    /// Returns the reader's position if the reader has taken all events so far, or `None` if more are ready.
+    /// Returns the reader's position if the reader has taken all events so far, or `None` if more events are ready.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
     }
 
-    /// Returns the position at which the stream starts. Must be called before the first item is taken.
+    /// Returns the position at which the stream starts. Call this only before the first item is taken.
     #[must_use]
     pub fn start(&self) -> Watermark {
         self.reached
@@ -165,7 +164,7 @@ impl GlobalStream {
                 return Ok(item);
             }
             if self.read().await? {
-                // yields, because a store that never waits would block the other tasks of this worker
+                // yield, because a store that never waits would block the other tasks of this worker thread
                 yield_now().await;
                 continue;
             }

@@ -7,7 +7,7 @@ const NOTHING: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub struct Lag(Mutex<Vec<Weak<Oldest>>>);
 
-/// Time at which the oldest waiting event of one share was logged.
+/// The time at which the oldest waiting event of one share was logged.
 #[derive(Debug)]
 pub(super) struct Oldest(AtomicU64);
 
@@ -20,7 +20,7 @@ impl Lag {
         share
     }
 
-    /// Returns how long the oldest event has waited, in milliseconds; 0 if no event is waiting.
+    /// Returns how long the oldest event has been waiting, in milliseconds; 0 if no event is waiting.
     #[must_use]
     pub fn ms_at(&self, now_ms: u64) -> u64 {
         let shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);

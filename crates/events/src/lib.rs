@@ -100,8 +100,8 @@ impl Default for EventSettings {
     }
 }
 
-/// The event processing of one replica: background work and queries. All clones share the background work, which stops
-/// when the last clone is dropped, or on [`Self::shutdown`].
+/// The event processing of one replica: background work and queries. All clones share the background work. It stops on
+/// [`Self::shutdown`], or when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -157,7 +157,7 @@ impl Events {
         events
     }
 
-    /// Starts the tasks that end due threads and delete data past its retention, in this replica's share of the
+    /// Starts the tasks that end due threads and delete data whose retention is over, in this replica's share of the
     /// buckets.
     fn start_upkeep(&self) {
         let pool = reaper::pool();

@@ -7,7 +7,7 @@ use threadkeep_store::{Archive, Archives, StoreError};
 pub struct Notice {
     /// The event itself.
     pub event: Event,
-    /// Final state and metadata. Set if the event reports the end of a thread and the state was not lost.
+    /// Final state and metadata. Present if the event reports the end of a thread, and the state was not lost.
     pub archive: Option<Archive>,
 }
 

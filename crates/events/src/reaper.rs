@@ -10,7 +10,7 @@ use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
-/// Maximum number of threads of one bucket that are ended in one step. The store is blocked during a step.
+/// Maximum number of threads per bucket that one step ends. The store is blocked during a step.
 const MOST: usize = 50;
 /// Number of buckets in one query for due threads.
 const AT_ONCE: usize = 16;

@@ -16,7 +16,7 @@ use threadkeep_trace as trace;
 
 /// Number of concurrent writers. All events of a thread go to the same writer, which keeps them in order.
 const WRITERS: usize = 8;
-/// Maximum number of events in the queue of a writer.
+/// Maximum number of events in the queue of each writer.
 const ROOM: usize = 512;
 /// Time limit for writing the remaining events at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -43,14 +43,14 @@ impl Pool {
             let mut outage = Outage::new("renewing leases");
             let mut ends = None;
             loop {
-                // the lease starts during the call, so an expiry computed from `asked` is never too late
+                // the lease starts during the call, so an expiry time computed from `asked` is never too late
                 let asked = Instant::now();
                 let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
                 match call.await {
                     Ok(slots) => {
                         outage.is_over();
-                        // another replica may have held the slots after the lease expired, so all workers stop now, and
-                        // the next renewal restarts them
+                        // after the lease expired, another replica may have held the slots, so all workers stop now,
+                        // and the next renewal restarts them
                         let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
                         let is_stale = ran_out && !held.borrow().is_empty();
                         ends = Some(asked + self.lasts);

@@ -36,7 +36,7 @@ async fn watch_all(
     counters: &EventCounters,
 ) -> Result<(), StoreError> {
     for some in tail.listeners().threads().chunks(AT_ONCE) {
-        // the watch starts during the call, so an expiry computed from `asked` is never too late
+        // the watch starts during the call, so an expiry time computed from `asked` is never too late
         let asked = Instant::now();
         let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
         let watched = log.watch(&ids, WATCH_LASTS).await?;

@@ -22,7 +22,7 @@ const CONSTANT_TIME: Duration = Duration::from_millis(50);
 const ATTEMPTS: usize = 3;
 
 impl Bound {
-    /// For code that scans its input a few times and builds a table of its parts. Even the shortest member of an
+    /// Bound for code that scans its input a few times and builds a table of its parts. Even the shortest member of an
     /// object, `"":0,`, becomes a key, a value and a table entry.
     pub const LINEAR: Self = Self {
         held: 64,

@@ -1,8 +1,8 @@
 //! Fuzz tests for code that reads untrusted input.
 //!
-//! A fuzz target is a unit test next to the code that it covers. It can call private functions, and needs no nightly
-//! compiler, unlike cargo-fuzz. The target calls [`fuzz`] with a name and a property. The property receives every file
-//! of `tests/corpus/<name>`, then mutations of the files, some of them up to 200 kB long. It checks the result of the
+//! A fuzz target is a unit test next to the code that it covers. It can call private functions and, unlike cargo-fuzz,
+//! needs no nightly compiler. The target calls [`fuzz`] with a name and a property. The property receives every file of
+//! `tests/corpus/<name>`, then mutations of the files, some of them up to 200 kB long. It checks the result of the
 //! code, and runs the code in [`Bound::hold`], which fails if the cost is out of proportion to the input size.
 //!
 //! A failing input is shrunk and written to the corpus as `failed-<digest>`. Give the file a better name and commit it
@@ -36,13 +36,13 @@ use corpus::Corpus;
 pub use input::{Input, json};
 use mutator::Mutator;
 
-/// Number of inputs per target in a normal test run. All targets together take about 20 s of one core.
+/// Number of inputs per target in a normal test run. All targets together take about 20 s on one core.
 const ROUNDS: u64 = 1_000;
 /// One in this many inputs is stretched. The stretched inputs take as much time as all other inputs together.
 const ROUNDS_PER_STRETCHED: u64 = 20;
 
-/// Runs `property` on the corpus of a target and on mutations of it. If `property` panics, writes the failing input to
-/// the corpus and panics.
+/// Runs `property` on the corpus files of a target and on mutations of these files. If `property` panics, writes the
+/// failing input to the corpus and panics.
 pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
     let fails =
         |input: &[u8]| catch_unwind(AssertUnwindSafe(|| property(Input::new(input)))).is_err();

@@ -1,7 +1,7 @@
 //! Mutates inputs of the corpus.
 //!
-//! The mutator relies only on common traits of formats: punctuation separates parts, brackets nest, and digits form
-//! numbers. Most mutated inputs are nearly valid.
+//! The mutator relies only on traits that most formats share: punctuation separates parts, brackets nest, and digits
+//! form numbers. Most mutated inputs are nearly valid.
 
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// Returns a corpus file with some very long parts, sometimes with another change. May stretch parts of several
-    /// sections, because some code is slow only if two sections are long.
+    /// Returns a corpus file in which some parts are very long, sometimes after another change. May stretch parts of
+    /// several sections, because some code is slow only if two sections are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {
@@ -159,7 +159,7 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Repeats `text` to a length of about `bytes`, either unchanged or with numbers that make its keys unique.
+    /// Repeats `text` until it is about `bytes` long, either unchanged or with numbers that make its keys unique.
     fn repeated(&mut self, text: &[u8], bytes: usize) -> Vec<u8> {
         let times = bytes / text.len().max(1);
         match self.below(2) {

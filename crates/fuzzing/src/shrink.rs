@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 /// Time limit for shrinking. Shrinking is optional: it makes the input easier to read and keeps the corpus small.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Removes pieces of an input as long as it still fails. Returns the shortest failing input.
+/// Removes pieces of an input as long as the remaining input still fails. Returns the shortest failing input.
 pub(super) fn shrink(mut input: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let start = Instant::now();
     let mut piece = input.len() / 2;

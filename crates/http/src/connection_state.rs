@@ -7,8 +7,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Tracks whether the server is waiting for bytes from a client, which the stream alone does not show. Idle timeouts
-/// apply only while the server is waiting for the head of a request.
+/// Tracks whether the server is waiting for bytes from a client, which cannot be seen from the stream alone. Idle
+/// timeouts apply only while the server is waiting for the head of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 

@@ -185,7 +185,7 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     });
 }
 
-/// Expects a path that the router has already decoded, because `/%761/` means `/v1/`.
+/// Returns whether `path` belongs to this server's own API. Expects a decoded path, because `/%761/` means `/v1/`.
 fn is_ours(path: &str) -> bool {
     (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
 }

@@ -1,4 +1,4 @@
-//! Routes by HTTP method that do not allocate memory per request.
+//! Method routes that do not allocate memory for each request.
 //!
 //! For every request, actix's own method routes allocate a list of the resource's methods in case the response is 405.
 //! A resource with the routes of this module needs a [default handler](super::fallback) that responds with 405.

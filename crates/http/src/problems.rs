@@ -8,7 +8,7 @@ use utoipa::{IntoResponses, Modify};
 
 use super::codes::of_status;
 
-/// Statuses and the names of their response components. No operation refers to 405, 414, 431 and 500, because any path
+/// Statuses and the names of their response components. No operation refers to 405, 414, 431 or 500, because any path
 /// may return them.
 const PROBLEMS: [(&str, &str); 17] = [
     ("400", "BadRequest"),

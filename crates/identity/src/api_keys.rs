@@ -60,7 +60,7 @@ impl ApiKeys {
         self.0.is_empty()
     }
 
-    /// Returns the API key that matches the bearer credential. Compares digests in constant time to stop timing
+    /// Returns the API key that matches the bearer credential. Compares digests in constant time to prevent timing
     /// attacks.
     #[must_use]
     pub fn verify(&self, headers: &HeaderMap) -> Option<&ApiKey> {

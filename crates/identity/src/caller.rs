@@ -39,7 +39,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns a new thread to replace `of`, or `None` for a provider, which always names the same thread.
+    /// Returns a caller with a new thread instead of `of`; `None` for a provider, which always names the same thread.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);
@@ -83,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// Returns a copy whose id was verified by the signing key `name`.
+    /// Returns a copy that records `name` as the signing key that verified the id.
     #[must_use]
     pub fn with_key(self, name: Arc<str>) -> Self {
         Self {

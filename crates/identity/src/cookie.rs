@@ -24,7 +24,7 @@ pub struct CookieSettings {
     pub secure: Secure,
     /// Whether browsers store the cookie per top-level site (CHIPS).
     pub partitioned: bool,
-    /// Domain that the cookie covers, with its subdomains. `None` covers the host only.
+    /// Domain that the cookie covers, including subdomains. If `None`, the cookie covers only the host.
     pub domain: Option<String>,
     /// Number of seconds for which browsers keep the cookie, up to 34,560,000. The thread itself may expire earlier.
     pub max_age_seconds: u32,
@@ -173,7 +173,7 @@ impl Cookie {
         }
     }
 
-    /// Returns `caller`, or the caller that the replacement cookie names, whose id the response then sets.
+    /// Returns the caller that the replacement cookie names, whose id the response then sets, or else `caller`.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let next = self.replacement.next_of(&caller.id, headers, ring);
         match next {
@@ -216,7 +216,7 @@ impl Attributes {
     }
 }
 
-/// Returns values as bytes, because another application's cookie that is not UTF-8 must not hide this server's cookie.
+/// Returns cookie values as bytes, so that another application's non-UTF-8 cookie cannot hide this server's cookie.
 pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
@@ -227,7 +227,7 @@ pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Ite
     })
 }
 
-/// Appends `signed` in the cookie's format to `text`. Escapes base64 like `encodeURIComponent`.
+/// Appends `signed` in the cookie's format to `text`. Escapes base64 as `encodeURIComponent` does.
 pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
     let (id, signature) = signed.split_at(id_bytes);

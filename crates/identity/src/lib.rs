@@ -85,17 +85,17 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Set once a rejection is logged: for a page of another host, and for a page behind a proxy that changes `Host`.
+    /// One flag for each kind of logged rejection: pages of other hosts, and pages behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
-/// Why a request has no thread. The response never reveals the cause.
+/// Reason why a request is rejected. The response never reveals the underlying cause.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A page that may not write sent a write with a cookie or another credential that browsers add automatically.
+    /// A page without write permission sent a write with a credential that browsers add, such as a cookie.
     #[error("the origin may not write by cookie")]
     OriginNotAllowed,
     /// The configured provider does not know the caller.
@@ -136,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// Allows pages from `origins` to write with a cookie, as pages on the server's own host can.
+    /// Allows pages from `origins` to write with a cookie, like pages on the server's own host.
     #[must_use]
     pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
         let origins = Origins {
@@ -162,7 +162,7 @@ impl Identity {
         }
     }
 
-    /// Takes thread ids only from `provider`. Ignores signed ids, and generates no new ones.
+    /// Takes thread ids only from `provider`. Ignores signed ids, and never generates ids.
     #[must_use]
     pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Identity {
         &self.proxies
     }
 
-    /// Returns the thread named by the provider, header or cookie, or else a new thread. Does not access the store.
+    /// Returns the thread that the provider, header or cookie names, or else a new thread. Does not access the store.
     pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
         if let Some(provider) = &self.provider {
             let id = provider
@@ -358,7 +358,7 @@ impl Identity {
         headers.insert(THREAD_ID, signed);
     }
 
-    /// Returns this service's URL as the client sees it, even behind a trusted proxy, or `None` without a valid host.
+    /// Returns this service's URL as the client sees it, even behind a trusted proxy, or `None` if the host is invalid.
     #[must_use]
     pub fn address(&self, request: &HttpRequest) -> Option<String> {
         let host = self.proxies.host(request);
@@ -374,7 +374,7 @@ impl Identity {
         is_plain.then(|| format!("{scheme}://{host}"))
     }
 
-    /// Logs only the first rejection of each kind, because with a wrong setting, every write from a page is rejected.
+    /// Logs only the first rejection of each kind, because a wrong setting causes all writes from pages to be rejected.
     fn log_refusal(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {
@@ -399,7 +399,7 @@ impl Identity {
         );
     }
 
-    /// Rejects a write with a credential that browsers add automatically, unless the page that sent it may write.
+    /// Rejects a write from a page without write permission. Needed for credentials that browsers add automatically.
     fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
         if is_write(request) && !self.origins.may_write(request, &self.proxies) {
             return Err(IdentityError::OriginNotAllowed);

@@ -1,8 +1,8 @@
 //! Origins whose pages may write on a user's behalf.
 //!
-//! Browsers add a cookie to requests from any page. `SameSite` excludes only pages of other sites, and a neighboring
-//! subdomain or port belongs to the same site. Therefore, a write is accepted only if the browser reports that a page
-//! of this host, or of an allowed origin, sent it.
+//! Browsers add cookies to requests from any page. `SameSite` excludes only pages of other sites, and a neighboring
+//! subdomain or port belongs to the same site. Therefore, a write is accepted only if the browser reports that it was
+//! sent by a page of this host or of an allowed origin.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
@@ -20,9 +20,9 @@ pub(super) struct Origins {
 impl Origins {
     /// Returns whether the page that made a request may write on its user's behalf.
     ///
-    /// A page of an allowed origin may write, whatever its `Sec-Fetch-Site` is. For other pages, each of these headers
+    /// A page of an allowed origin may write, regardless of `Sec-Fetch-Site`. For other pages, each of these headers
     /// must match if it is present: `Origin` must be the host's origin, and `Sec-Fetch-Site` must be `same-origin`, or
-    /// `none` for a request that no page made. A client that sends neither header is not a browser, or predates 2020.
+    /// `none` for a request that no page made. Only browsers from before 2020, and other clients, send neither header.
     pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         let is_own = match origin(request) {
             Origin::Absent => true,
@@ -46,7 +46,7 @@ impl Origins {
         self.allowed.iter().any(|allowed| allowed == origin)
     }
 
-    /// Compares the scheme only behind a trusted proxy, because the server itself has no TLS.
+    /// Compares the scheme only behind a trusted proxy, because the server itself does not use TLS.
     fn is_own(&self, origin: &str, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         if self.own.as_deref() == Some(origin) {
             return true;
@@ -98,7 +98,7 @@ pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
     is_of_site("same-origin", request)
 }
 
-/// Returns whether another site caused the request. The browser may have withheld cookies that must not be replaced.
+/// Returns whether a page of another site sent the request. If so, the browser may have withheld cookies.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
     is_of_site("cross-site", request)
 }

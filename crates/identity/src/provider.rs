@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use super::TrustedProxies;
 use threadkeep_domain::ThreadId;
 
-/// Finds the thread of a request without using signed ids, for example by mapping each logged-in user to a thread. Must
-/// not block, because it runs on the worker that serves the request.
+/// Finds the thread of a request without using signed ids, for example by mapping each logged-in user to a thread.
+/// Implementations must not block, because they run on the worker that serves the request.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
-    /// Returns whether browsers add the credential automatically, like a proxy's login cookie. If so, only the host's
-    /// own pages and allowed origins may write, because any site could otherwise write on a user's behalf.
+    /// Returns whether browsers add the credential automatically, like a proxy's login cookie. If so, only pages of the
+    /// host itself or of allowed origins may write. Otherwise, any site could write on a user's behalf.
     fn is_ambient(&self) -> bool {
         true
     }
@@ -30,7 +30,7 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
     ) -> Result<ThreadId, ProviderError>;
 
     /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
-    /// if the credential is already rejected, and `None` if the credential never expires.
+    /// if the credential is invalid, and `None` if it never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

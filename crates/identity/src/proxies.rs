@@ -58,8 +58,8 @@ impl TrustedProxies {
         self.has_sent(request).then(|| said.next())?
     }
 
-    /// Returns the client's address: behind trusted proxies, the last forwarded address that is not a proxy's. Stops at
-    /// the last entry that is not an address, because the client may have forged the entries before it.
+    /// Returns the client's address. Behind trusted proxies, returns the last forwarded address that does not belong to
+    /// a proxy. Ignores entries that precede a malformed entry, because the client may have forged them.
     #[must_use]
     pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
         let mut client = request.peer_addr()?.ip();
@@ -78,15 +78,15 @@ impl TrustedProxies {
         Some(client)
     }
 
-    /// Compares canonical forms, because a dual-stack socket reports IPv4 addresses as IPv6.
+    /// Compares canonical addresses, because a dual-stack socket reports IPv4 addresses as IPv6.
     fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| range.contains(&address))
     }
 }
 
-/// Returns the entries in reverse order, beginning with the entry of the nearest proxy. Entries are bytes, because
-/// skipping an entry that is not text would put the entry before it in its position.
+/// Returns the entries in reverse order, beginning with the entry of the nearest proxy. Yields bytes, so that entries
+/// that are not text keep their position.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,

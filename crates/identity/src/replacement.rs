@@ -1,9 +1,9 @@
 //! The cookie that prevents a late response from restoring an old id.
 //!
 //! A response that replaces the browser's id (a rotation, or "new chat") may arrive before the response to an earlier
-//! request, which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that
-//! it replaces. Both cookies have the same lifetime, because the browser's next request may come at any time. If the
-//! browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
+//! request. The late response then sets the old id again. Therefore, the new id is also sent in a second cookie, with
+//! the ids that it replaces. Both cookies have the same lifetime, because the browser's next request may come at any
+//! time. If the browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
@@ -22,7 +22,7 @@ pub(super) struct ReplacementCookie {
 struct Replacement<'a> {
     id: &'a str,
     signed: &'a str,
-    /// Unsigned ids. They grant no access to a thread, and only decide whether `signed` applies.
+    /// Unsigned ids. They grant no access to a thread, and only determine whether `signed` applies.
     replaced: Vec<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Signs and verifies with `ring`, which TLS already uses. `jsonwebtoken`'s own back ends add 25 crates or a C build.
+//! Signs and verifies with `ring`, which TLS already uses. `jsonwebtoken`'s back ends would add 25 crates or a C build.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result, new_error};
@@ -34,7 +34,7 @@ fn unsupported() -> jsonwebtoken::errors::Error {
     new_error(ErrorKind::UnsupportedAlgorithm)
 }
 
-/// Installs the `ring` provider for this process, unless the application has installed a provider.
+/// Installs the `ring` provider for this process, unless the application has already installed a provider.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }

@@ -21,7 +21,7 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
 pub struct ScopeGrant {
     /// The scope that the grant gives access to.
     pub scope: Scope,
-    /// Expiration in Unix seconds. If `None`, the grant is valid as long as the key is in the ring.
+    /// Expiration time in Unix seconds. If `None`, the grant is valid for as long as its signing key is in the ring.
     pub expires: Option<u64>,
 }
 

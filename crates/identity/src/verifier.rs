@@ -36,7 +36,7 @@ pub(super) struct Verifier {
 struct Claims {
     sub: String,
     exp: f64,
-    /// Must be a single string. If lists were allowed, one matching issuer would be enough.
+    /// Must be a single string. If a list were allowed, one matching issuer in the list would be enough.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Verifier {
         if token.header.crit.is_some() {
             return Err(TokenFault::Extension.into());
         }
-        // an empty subject names no caller, and all such callers would share a thread
+        // an empty subject identifies no caller, so all callers with such tokens would share a thread
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }

@@ -5,8 +5,8 @@ use flate2::write::GzDecoder;
 use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
 
-/// Maximum number of members in a gzip body. Servers usually send a single member, and even an empty member costs 10
-/// µs.
+/// Maximum number of members in a gzip body. Servers usually send a single member. Even an empty member takes 10 µs to
+/// decode.
 const MEMBERS_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
-/// Maximum size of an image in bytes. Base64 adds a third, and a response may contain up to 8 MiB of images.
+/// Maximum size of an image in bytes. In base64, such an image takes 8 MiB, the maximum for all images of a response.
 const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
-/// Maximum size of an upstream's answer in bytes. An answer contains an image in base64.
+/// Maximum size of an upstream's answer in bytes. The answer contains the image in base64.
 const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;
 /// Time limit for fetching an image from a URL, including all redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,7 +87,7 @@ impl ImageGenerator {
     }
 }
 
-/// Returns a text that explains to the model why there is no image. Omits the upstream's message, because only the
+/// Returns a message that explains to the model why there is no image. Omits the upstream's message, because only the
 /// client that sent the request may see it.
 fn reason(error: &UpstreamError) -> &'static str {
     match error {

@@ -1,7 +1,7 @@
-//! Tools with which models call other servers: web search, web pages and image generation.
+//! Tools that let models call other servers: web search, web pages and image generation.
 //!
 //! The results come from untrusted servers. The size of a result and the duration of a call are limited, and the model
-//! receives results as data, never as instructions. Errors, logs and `Debug` output contain no queries, URLs or texts.
+//! receives results as data, never as instructions. Errors, logs and `Debug` output contain no queries, URLs or text.
 
 mod body;
 mod fetch;

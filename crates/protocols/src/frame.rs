@@ -52,7 +52,7 @@ pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
         Some(protocol) => protocol.admit(request.request()),
         None => Err(P::outside()),
     };
-    // the body of a rejected caller is read but not kept (see `Body`)
+    // the body of a rejected request is read but not kept (see `Body`)
     let limit_bytes = admitted.as_ref().map_or(0, |(_, limit_bytes)| *limit_bytes);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match admitted {

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 /// The first `MOST` elements of an array. To detect arrays that are too long, set `MOST` to one more than the limit.
 ///
-/// Other elements are only checked to be valid JSON. Parsed values can take a hundred times as much memory as text.
+/// The other elements are only checked for valid JSON: parsed, they could take a hundred times as much memory.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

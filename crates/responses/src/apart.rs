@@ -1,4 +1,4 @@
-//! Calls to models outside of a response, such as compactions and token counts.
+//! Model calls that are not part of a response, such as compactions and token counts.
 
 use std::time::Instant;
 

@@ -13,7 +13,7 @@ pub struct Catalog(Arc<[CatalogEntry]>);
 pub struct CatalogEntry {
     /// Name of the model in requests. A trailing `*` matches any name with that prefix.
     pub name: String,
-    /// Name of the model at the upstream; `None` if both names are the same.
+    /// Name of the model at the upstream; `None` if it is the same as the name in requests.
     pub name_there: Option<String>,
     pub upstream_name: Arc<str>,
     pub upstream: Arc<dyn Model>,
@@ -50,7 +50,7 @@ impl Catalog {
         media::refused(&*self.find(name)?.upstream, input)
     }
 
-    /// Returns the first field that would change the answer, but that the model's upstream does not support.
+    /// Returns the first field that would affect the answer but is not supported by the model's upstream.
     #[must_use]
     pub fn lacks(&self, name: &str, parameters: &Parameters) -> Option<&'static str> {
         self.find(name)?.upstream.lacks(parameters)

@@ -73,7 +73,7 @@ impl ResponseService {
         }))
     }
 
-    /// Checks whether a model can summarize a conversation. Returns the requirement that is not met: the model must be
+    /// Returns the first unmet requirement for summarizing a conversation, or `None` if all are met. The model must be
     /// able to read all items, and each call must have a result.
     #[must_use]
     pub fn refused_history(&self, model: &str, items: &[Json]) -> Option<&'static str> {
@@ -166,8 +166,8 @@ impl Shared {
     }
 }
 
-/// Returns the text of an answer. Returns `None` if the answer is empty or truncated, because a truncated summary omits
-/// the end of the conversation.
+/// Returns the text of an answer, or `None` if the answer is empty or truncated. A truncated summary would omit the end
+/// of the conversation.
 fn summary_of(answer: &ModelAnswer) -> Option<String> {
     let messages = answer.parts.iter().filter_map(|part| match part {
         AnswerPart::Message(message) => Some(content_of(message)),

@@ -12,8 +12,8 @@ use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ResponseService {
     /// Counts the tokens of the first question that the response to `request` would send to the model. `conversation`
-    /// is a scope and a sequence number: the items of the scope with lower sequence numbers are included. Returns
-    /// `None` if the model's upstream does not count tokens. Stores nothing.
+    /// is a scope and a sequence number; the prompt includes the items of the scope with lower sequence numbers.
+    /// Returns `None` if the model's upstream does not count tokens. Stores nothing.
     pub async fn count_tokens(
         &self,
         request: ResponseRequest,

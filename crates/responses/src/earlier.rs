@@ -29,8 +29,7 @@ impl Shared {
         }
     }
 
-    /// Reads the items of a conversation before sequence number `before`: the last `exchanges` exchanges (0 for all),
-    /// up to 8 MiB.
+    /// Reads the last `exchanges` exchanges (0 for all) of a conversation before sequence number `before`, up to 8 MiB.
     pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,

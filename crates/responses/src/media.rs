@@ -15,7 +15,7 @@ pub struct MediaAt {
     pub part: usize,
 }
 
-/// Returns the position of the first image or file that an upstream rejects.
+/// Returns the position of the first image or file that `upstream` does not support.
 pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
         let (place, name) = place_of(input.value.as_str())?;

@@ -24,7 +24,7 @@ pub(crate) struct Running {
     held: AtomicU64,
     held_max: u64,
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the shutdown begins. From then on, new responses are rejected.
+    /// Cancelled when shutdown begins. From then on, new responses are rejected.
     pub(crate) closing: CancellationToken,
     /// Cancelled when drivers must release their responses.
     pub(crate) stop: CancellationToken,
@@ -64,7 +64,7 @@ impl Running {
     }
 
     /// Joins the response `id` if this process drives it; otherwise, reserves a slot for it. Fails if the id belongs to
-    /// a different request, there are too many responses, or the process is stopping.
+    /// a different request, if there are too many responses, or if the process is stopping.
     pub(crate) fn join(
         self: &Arc<Self>,
         id: ResponseId,
@@ -137,7 +137,7 @@ impl Running {
     /// Rejects new responses. Waits up to `patience` for running responses, then makes their drivers release them.
     pub(crate) async fn shutdown(&self, patience: Duration) {
         {
-            // holds the lock so that no response joins meanwhile
+            // holds the lock so that no response joins in the meantime
             let _responses = self.responses();
             self.closing.cancel();
         }
@@ -156,8 +156,8 @@ impl Running {
 }
 
 impl Place {
-    /// Frees the slot before publishing the end. A caller that repeats the request after the end therefore does not
-    /// join an ended response.
+    /// Frees the slot, then publishes the end. In this order, a caller that repeats the request cannot join an ended
+    /// response.
     pub(crate) fn end(self, result: ResponseResult) {
         self.leave();
         self.broadcast.show(Progress::Done(result));
@@ -182,7 +182,7 @@ impl Place {
         Err(ResponseError::TooMany)
     }
 
-    /// Reserves memory even above the limit. Returns the total number of bytes that all responses hold.
+    /// Reserves memory, even beyond the limit. Returns the total number of bytes that all responses hold.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes

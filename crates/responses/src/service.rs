@@ -31,7 +31,7 @@ const SWEPT: usize = 64;
 pub struct ResponseService(pub(crate) Arc<Shared>);
 
 impl ResponseService {
-    /// Returns a token that is cancelled when the shutdown begins. From then on, new responses are rejected.
+    /// Returns a token that is cancelled when shutdown begins. From then on, new responses are rejected.
     #[must_use]
     pub fn closing(&self) -> CancellationToken {
         self.0.running.closing.clone()
@@ -40,7 +40,7 @@ impl ResponseService {
     /// Starts the service. `threads` and `scopes` must use the same store as `stores`, and must not have rate limits.
     ///
     /// # Panics
-    /// Panics outside of a Tokio runtime, which runs the responses.
+    /// Panics if called outside a Tokio runtime. The responses run on that runtime.
     #[must_use]
     pub fn start(
         stores: ResponseStores,
@@ -72,8 +72,8 @@ impl ResponseService {
         ResponseId::in_bucket(self.0.responses.bucket_of_scope(scope), entropy)
     }
 
-    /// Runs a response to its end. A repeated request waits for the same response, resumes it, or returns its earlier
-    /// result. The response continues even if the caller stops waiting.
+    /// Runs a response to completion. A repeated request waits for the same response, resumes it, or returns its
+    /// earlier result. The response continues even if the caller stops waiting.
     pub async fn run(&self, new: NewResponse) -> ResponseResult {
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         let _spending = trace::spend(Phase::Waiting);
@@ -155,7 +155,7 @@ impl ResponseService {
         })
     }
 
-    /// Returns whether a response is stored. If it is, a repeated request gets its answer or resumes it.
+    /// Returns whether a response is stored. If so, a repeated request returns its answer or resumes it.
     pub async fn knows(&self, id: &ResponseId) -> Result<bool, ResponseError> {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }

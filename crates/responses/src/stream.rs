@@ -18,15 +18,15 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// Initial and maximum interval between polls for events of a response in a different process. The interval doubles
-/// while no events arrive.
+/// Initial and maximum interval between polls for events of a response in another process. The interval doubles while
+/// no events arrive.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
 const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
 /// Interval at which to check whether a response without new events has failed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Number of events to read per call to the store.
+/// Number of events to read per store call.
 const PAGE: usize = 16;
-/// Numbers of the first items of a stream. The stored events are numbered from `FIRST`.
+/// Numbers of the first two items of a stream. Stored events are numbered starting at `FIRST`.
 const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
 const FIRST: u64 = 2;
@@ -43,7 +43,7 @@ pub struct ResponseStream {
     next: u64,
     ready: VecDeque<ResponseEvent>,
     source: Source,
-    /// Time of the last check of the response's state, or of the last event.
+    /// Time of the last event or of the last check of the response's state, whichever is later.
     looked: Instant,
     /// Whether the response had no driver at the last check.
     is_left: bool,
@@ -116,7 +116,7 @@ impl ResponseStream {
         })
     }
 
-    /// Streams a stored response, starting after event `after` or, without `after`, from the beginning.
+    /// Streams a stored response, starting after event `after`, or at the beginning if `after` is `None`.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
         protocol: Protocol,
@@ -331,8 +331,8 @@ impl ResponseStream {
         }
     }
 
-    /// Reads the last events of a response whose driver has stopped. Continues with events from the store if a
-    /// different driver has resumed the response.
+    /// Reads the remaining events of a response whose driver has stopped. Continues with events from the store if
+    /// another driver has resumed the response.
     async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -351,14 +351,14 @@ impl ResponseStream {
             self.source = Source::Store;
             return Ok(());
         }
-        // ends only when no event is left; until then, each call reads more events from the store
+        // ends only once no events are left; until then, each call reads more events from the store
         if self.ready.is_empty() || !self.request.is_streamed {
             self.source = Source::End(result);
         }
         Ok(())
     }
 
-    /// Pauses between reads of the store. Checks the state of the response at intervals.
+    /// Pauses between store reads, and checks the state of the response at intervals.
     async fn look(&mut self) -> Result<(), ResponseError> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();

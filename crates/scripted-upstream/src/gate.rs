@@ -12,7 +12,7 @@ pub struct Gate {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
-    /// Closed when the gate opens. Before that, each permit releases one answer.
+    /// Closed when the gate opens. Until then, each permit releases one answer.
     permits: Arc<Semaphore>,
     waiting: watch::Sender<usize>,
 }

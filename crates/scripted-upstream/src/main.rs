@@ -1,4 +1,4 @@
-//! Runs a scripted upstream for any client until it is stopped: `scripted-upstream [SCRIPT.json]`.
+//! Runs a scripted upstream for any client until the process is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
 //! Prints its URL and its key, one per line, and answers with the script's replies in a loop. Without a script, the
 //! user's text selects the reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::future::pending().await
 }
 
-/// Repeats the results of calls, or the user's text, which can begin with a command:
+/// Replies with the results of calls or, without results, with the user's text, which can begin with a command:
 ///
 /// - `think: TEXT` adds reasoning before the text.
 /// - `call: NAME ARGUMENTS` calls a function, even one that the request does not offer.
@@ -61,7 +61,7 @@ fn told(request: &ModelRequest) -> Reply {
     }
 }
 
-/// Returns whether the request has a JSON schema for the answer, in any provider's format.
+/// Returns whether the request specifies a JSON schema for the answer, in any provider's format.
 fn has_schema(body: &Value) -> bool {
     let formats = [
         &body["text"]["format"],

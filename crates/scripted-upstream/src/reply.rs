@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::gate::{Gate, Lock};
 
-/// Part of the default message of all errors except 400. The service must never show it to clients.
+/// Text in the default message of every error except 400. The service must never show it to clients.
 pub const PRIVATE_DETAIL: &str = "account org-of-the-operator at 10.0.0.7";
 
 /// The reply to one request: a model's answer, an error, or silence.
@@ -15,7 +15,7 @@ pub struct Reply {
     pub(crate) pieces: Option<(usize, Duration)>,
     /// Pauses the answer midway.
     pub(crate) lock: Option<Lock>,
-    /// Number of deltas before the middle of a stream. With `None`, half of the events come before the middle.
+    /// Number of deltas before the middle of a stream. If `None`, half of the events come before the middle.
     pub(crate) middle: Option<usize>,
 }
 

@@ -40,7 +40,7 @@ impl ModelRequest {
         self.wire.messages(&self.body)
     }
 
-    /// Returns the text of the user's last message, or an empty text.
+    /// Returns the text of the user's last message, or an empty string if there is no text.
     #[must_use]
     pub fn user_text(&self) -> String {
         self.wire.user_text(&self.body)

@@ -23,8 +23,8 @@ pub const KEY: &str = "sk-the-secret-of-the-scripted-upstream";
 
 /// A model provider on its own port. Dropping the value closes the port and all connections.
 ///
-/// A request with a wrong key gets 401, and a request with a mistake in its body gets 400. Neither uses up a reply of
-/// the script. Mistakes in headers are only recorded.
+/// A request with a wrong key gets 401, and a request with a mistake in its body gets 400. Neither consumes a scripted
+/// reply. Mistakes in headers are only recorded.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,
@@ -107,8 +107,8 @@ impl Upstream {
         KEY
     }
 
-    /// Adds replies for the next requests, one per request in order of arrival. A request for which no reply is left is
-    /// a mistake and gets 500.
+    /// Adds replies for the next requests, one per request in order of arrival. A request that arrives when no reply is
+    /// left is a mistake and gets 500.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         lock(&self.shared.script).replies.extend(replies);
     }

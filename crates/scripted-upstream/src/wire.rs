@@ -59,7 +59,7 @@ pub(crate) enum Stage {
     End,
 }
 
-/// Returns the log probabilities of a text. Its pieces are the tokens, each with `top` alternatives.
+/// Returns the log probabilities of `text`. Each piece of the text is a token with `top` alternatives.
 pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     let token = |text: &str| json!({"token": text, "logprob": -0.25, "bytes": text.as_bytes()});
     let tokens = pieces(text).into_iter().map(|piece| {
@@ -72,7 +72,7 @@ pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     tokens.collect()
 }
 
-/// Splits a text into pieces of up to four characters, similar to the tokens of models.
+/// Splits a text into pieces of up to four characters, similar to model tokens.
 pub(crate) fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars

@@ -10,7 +10,7 @@ pub struct ArchiveService {
     threads: ThreadService,
 }
 
-/// Number of archives to read per call to the store. With 128 KiB of metadata each, a call returns about 6 MiB.
+/// Number of archives to read per store call. With 128 KiB of metadata per archive, a call returns about 6 MiB.
 const AT_ONCE: usize = 50;
 /// Metadata size at which a page ends early, in bytes.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;

@@ -1,4 +1,4 @@
-//! Applies the time limit of a single call to several calls together, because a client waits for all of them.
+//! Applies the time limit for a single call to several calls as a whole, because a client waits for all of them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) fn in_time<T, E: From<StoreError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> impl Future<Output = Result<T, E>> {
-    // an async function would store `work` twice, which multiplies because these futures are nested
+    // an async function would store `work` twice, and nesting these futures would double the size at each level
     let too_late = move |_| Err(StoreError::Timeout(millis(limit)).into());
     timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }

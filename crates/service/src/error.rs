@@ -27,7 +27,7 @@ pub enum ServiceError {
     /// The store rejected a write and changed nothing, or the scope does not exist.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A change of a task list was rejected, and nothing changed.
+    /// A change to a task list was rejected and had no effect.
     #[error(transparent)]
     Tasks(#[from] TaskError),
     #[error(transparent)]

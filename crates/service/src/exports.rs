@@ -29,7 +29,7 @@ pub struct Export {
     images: ImageService,
     owners: Arc<dyn Owners>,
     owner: Option<Owner>,
-    /// Cursor of the next page of the list; `None` before the first page.
+    /// Cursor for the next page of the list; `None` before the first page.
     after: Option<ExportPlace>,
     is_listed: bool,
     listed: VecDeque<(ExportPlace, ThreadId)>,
@@ -44,7 +44,7 @@ pub struct Exported {
 }
 
 impl Export {
-    /// Begins an export that continues after the cursor `after`. Fails if `after` is a cursor of a different list.
+    /// Begins an export that continues after the cursor `after`. Fails if `after` is a cursor for a different list.
     pub(super) fn new(
         images: ImageService,
         owners: Arc<dyn Owners>,

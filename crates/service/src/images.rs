@@ -25,7 +25,7 @@ pub struct ImageService {
 pub struct ForkDraft {
     /// A JSON object. Default: the metadata of the source.
     pub metadata: Option<Json>,
-    /// Default: the caller's owner or, if the caller has no owner, the owner of the source.
+    /// Owner of the copy. Default: the caller's owner or, if the caller has no owner, the owner of the source.
     pub owner: Option<Owner>,
     pub included: Included,
     /// Number of the checkpoint to copy state and metadata from. Default: the current state and metadata.
@@ -137,7 +137,7 @@ impl ImageService {
                 .await?
                 .and_then(|thread| thread.owner),
         };
-        // the slot is reserved for this owner, even if the source gets a different owner meanwhile
+        // the slot is reserved for this owner, even if the owner of the source changes in the meantime
         let owner = fork.owner.or(its_owner.as_ref());
         let placed = Fork {
             owner,

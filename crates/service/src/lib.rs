@@ -94,7 +94,7 @@ impl WriteOptions {
 }
 
 impl ThreadService {
-    /// Creates a service over `store`, which has its own timeouts. A merge patch that keeps conflicting with other
+    /// Creates a service that uses `store`, which has its own timeouts. A merge patch that keeps conflicting with other
     /// writers fails after `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {

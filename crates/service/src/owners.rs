@@ -16,7 +16,7 @@ pub struct OwnerService {
 #[derive(Debug, Clone, Default)]
 pub struct MetadataFilter(pub Vec<(String, String)>);
 
-/// Number of threads per call to the store. With the largest metadata, a call returns a few MiB.
+/// Number of threads per store call. With the largest metadata, a call returns a few MiB.
 const AT_ONCE: usize = 50;
 /// Maximum number of calls per page when few threads match the filter.
 const ROUNDS: usize = 20;
@@ -110,8 +110,8 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// Begins an export of the threads of `owner`, or of all threads without `owner`. The export continues after the
-    /// cursor `after`. Fails if `after` is a cursor of a different list.
+    /// Begins an export of the threads of `owner`, or of all threads if `owner` is `None`. The export continues after
+    /// the cursor `after`. Fails if `after` is a cursor for a different list.
     pub fn export(
         &self,
         images: ImageService,

@@ -4,8 +4,8 @@
 //! partition of a thread, and each partition has a few counters. A thread without a counter takes over the smallest
 //! counter of its partition. The old count of that counter becomes the error of the new count. The true count is
 //! therefore between `count - error` and `count`. A thread with more than a sixteenth of its partition's total always
-//! has a counter. With 64 partitions, that is about a thousandth of the total of all partitions. Searching a partition
-//! reads four cache lines, and needs neither a map nor the heap.
+//! has a counter. With 64 partitions, that is about a thousandth of the total across all partitions. Searching a
+//! partition reads four cache lines, and needs neither a map nor the heap.
 
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};

@@ -8,7 +8,7 @@ pub(super) const LISTED: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Largest {
     states: Vec<Large>,
-    /// Size below which states are ignored, because the list is full of larger states.
+    /// Size of the smallest state if the list is full, otherwise 0. Smaller states are ignored.
     floor: u64,
 }
 

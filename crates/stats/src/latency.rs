@@ -54,7 +54,7 @@ impl Latency {
         (self.count() > 0).then_some(self.longest)
     }
 
-    /// Returns a percentile with an error of up to an eighth, or `None` if no durations were recorded.
+    /// Returns a percentile with a relative error of up to one eighth, or `None` if no durations were recorded.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;

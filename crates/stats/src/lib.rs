@@ -1,4 +1,4 @@
-//! Statistics of this replica for the last minute: the busiest threads, the routes, and the latency of the store.
+//! Statistics of this replica for the last minute: its busiest threads, routes, and store latency.
 //!
 //! Each worker has its own recorders, so that requests do not wait for other workers. A report merges the recorders of
 //! all workers.
@@ -45,7 +45,7 @@ struct Shared {
     stores: Mutex<Vec<Arc<StoreRecorder>>>,
     routes: Mutex<Vec<Arc<RouteRecorder>>>,
     levels: OnceLock<Box<dyn Levels>>,
-    /// Held while a report is made, so that reports use at most one CPU.
+    /// Held while a report is being built, so that reports use at most one CPU.
     reporting: Mutex<()>,
 }
 
@@ -82,14 +82,14 @@ impl Stats {
         kinds.len() - 1
     }
 
-    /// Returns a recorder for the store calls of one worker. Reuses the recorder of a worker that has ended.
+    /// Returns a recorder for the store calls of one worker. Reuses the recorder of a worker that has ended, if any.
     #[must_use]
     pub fn store_recorder(&self) -> Arc<StoreRecorder> {
         let new = || StoreRecorder::new(self.0.clock, self.0.hasher.clone());
         unused_or(&mut lock(&self.0.stores), new)
     }
 
-    /// Returns a recorder for the requests of one worker. Reuses the recorder of a worker that has ended.
+    /// Returns a recorder for the requests of one worker. Reuses the recorder of a worker that has ended, if any.
     #[must_use]
     pub fn route_recorder(&self) -> Arc<RouteRecorder> {
         let new = || RouteRecorder::new(self.0.clock);

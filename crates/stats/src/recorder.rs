@@ -7,7 +7,7 @@ use threadkeep_domain::ThreadId;
 
 /// Records the store calls of one worker. The lock is uncontended, except while a report reads the recorder.
 ///
-/// A recorder takes up to 1.7 MiB, regardless of the number of threads, plus 3 KiB per kind of call.
+/// A recorder uses up to 1.7 MiB, regardless of the number of threads, plus 3 KiB per kind of call.
 #[derive(Debug)]
 pub struct StoreRecorder {
     clock: Clock,
@@ -83,9 +83,9 @@ impl StoreRecorder {
         }
     }
 
-    /// Locks the numbers. Hold the guard only briefly, because the worker waits for the lock.
+    /// Locks the statistics. Hold the guard only briefly, because the worker may be waiting for the lock.
     pub(super) fn parts(&self) -> MutexGuard<'_, Parts> {
-        // a panic leaves valid numbers, so poisoning is ignored
+        // the numbers are valid even after a panic, so poisoning is ignored
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

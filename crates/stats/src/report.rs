@@ -52,7 +52,7 @@ pub struct CallRow {
     pub durations: Durations,
 }
 
-/// Durations of recent requests or calls. The durations are `None` if `count` is 0.
+/// Percentiles of the durations of recent requests or calls, or `None` if `count` is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durations {
     pub count: u64,

@@ -7,7 +7,7 @@ use super::{Clock, Latency, Slot, Window};
 #[derive(Debug)]
 pub struct RouteRecorder {
     clock: Clock,
-    /// One entry of 3 KiB per route and method of the server.
+    /// One 3 KiB entry for each route and method of the server.
     routes: Mutex<Vec<Route>>,
 }
 
@@ -49,8 +49,8 @@ impl RouteRecorder {
         }
     }
 
-    /// Returns the number of a route and method for [`Self::record`]. `route` must be a template, never the path of a
-    /// request.
+    /// Returns the number to pass to [`Self::record`] for a route and method. `route` must be a template, never a
+    /// request path.
     #[must_use]
     pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
         let mut routes = self.routes();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 const SLOT: Duration = Duration::from_secs(10);
-/// Number of slots, including the current slot, so that no value is older than 60 s.
+/// Number of slots, including the current one. Values are therefore never older than 60 s.
 const SLOTS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// Returns slot `number`, which replaces the earlier slot in its place. If that place already has a later slot,
-    /// returns the later slot.
+    /// Returns slot `number`, after clearing any earlier slot in its place. If a later slot is already there, returns
+    /// that slot.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
         let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
         if *of < number {

@@ -1,8 +1,8 @@
 //! Counts and limits the store's memory.
 //!
 //! Each part of the store is behind a lock. The part's memory is counted when the lock is released, so that no change
-//! is missed. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the count
-//! is below the limit, so each concurrent writer may exceed the limit by one write.
+//! is missed. The count is an estimate of the sizes of the allocator's blocks (`domain::heap`). Writes are accepted
+//! while the count is below the limit, so each concurrent writer can exceed the limit by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(super) struct Budget {
     used_bytes: AtomicU64,
     evicted_archives: AtomicU64,
     evicted_events: AtomicU64,
-    /// True if a write was rejected, until enough memory has been freed.
+    /// Set when a write is rejected, and cleared when enough memory has been freed.
     is_full: AtomicBool,
 }
 
@@ -66,8 +66,8 @@ impl Budget {
         self.limit_bytes
     }
 
-    /// Returns the size below which a full store accepts writes again. It is a sixteenth below the limit, because the
-    /// store would otherwise become full again after a few writes.
+    /// Returns the size below which a full store accepts writes again. It is a sixteenth below the limit, so that the
+    /// store does not become full again after a few writes.
     pub(super) fn reopen_bytes(&self) -> u64 {
         self.limit_bytes - self.limit_bytes / 16
     }
@@ -160,7 +160,7 @@ impl<T: Part> DerefMut for Held<'_, T> {
     }
 }
 
-/// Writes to the shared counters only if they change, because all parts write to the same counters.
+/// Updates the shared counters only if they change, because all parts contend for them.
 impl<T: Part> Drop for Held<'_, T> {
     fn drop(&mut self) {
         let (before, now) = (self.counted.bytes, self.counted.part.heap_bytes());

@@ -1,8 +1,8 @@
 use super::{BATCH, Shards};
 use threadkeep_store::StoreError;
 
-/// Maximum number of archives and events that one write evicts. Even the smallest items add up to more than the largest
-/// write, so a flood of writes cannot outrun eviction.
+/// Maximum number of archives and events that one write evicts. That many items, even the smallest, add up to more than
+/// the largest write, so a flood of writes cannot outrun eviction.
 const EVICTED_PER_WRITE_MAX: usize = 4_096;
 
 enum Eviction {
@@ -27,7 +27,7 @@ impl Shards {
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
         let mut left = EVICTED_PER_WRITE_MAX;
-        // concurrent writers may use the freed memory at once
+        // concurrent writers may use the freed memory immediately
         while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
                 Eviction::HasRoom => return true,
@@ -54,7 +54,7 @@ impl Shards {
     fn evict(&self, below_bytes: u64) -> Eviction {
         // freed after both locks are released
         let mut gone = Vec::new();
-        // one eviction at a time, because concurrent evictions would free too much, and not only the oldest data
+        // one eviction at a time, because concurrent evictions would free too much, including newer data
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
             return Eviction::HasRoom;
@@ -69,8 +69,8 @@ impl Shards {
         Eviction::Done((evicted.archives + evicted.events) as usize)
     }
 
-    /// Returns the shard with the oldest evictable item, and the time at which the oldest evictable item of all other
-    /// shards was stored.
+    /// Returns the shard with the oldest evictable item, and the storage time of the oldest evictable item in the other
+    /// shards.
     fn oldest(&self) -> Option<(usize, u64)> {
         let (mut oldest, mut second) = ((u64::MAX, 0), u64::MAX);
         for (index, shard) in self.shards.iter().enumerate() {

@@ -79,10 +79,10 @@ struct Shards {
 /// Settings of an embedded store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Lifetimes of ended threads and events. The grace period does not apply.
+    /// Retention periods of ended threads and events. The grace period does not apply.
     pub retention: Retention,
     /// Memory limit of the store. At the limit, the oldest archives and events are deleted. If none are left, writes
-    /// fail with [`StoreError::Full`]. The used memory is an estimate; resident memory stays below 1.5 times the limit.
+    /// fail with [`StoreError::Full`]. Memory use is estimated; resident memory stays below 1.5 times the limit.
     pub max_bytes: u64,
 }
 
@@ -123,9 +123,8 @@ impl MemoryStore {
         Self(shards)
     }
 
-    /// Returns the number of items that take up memory. These are ids (of threads, tombstones, remembered results and
-    /// watched threads), scopes without threads, final states, events, list members, namespace entries, and rate
-    /// counters.
+    /// Returns the number of items in memory: ids with a thread, tombstone, remembered result or watch, scopes without
+    /// threads, responses, final states, events, list members, namespace entries, and rate counters.
     #[must_use]
     pub fn len(&self) -> usize {
         let shards: usize = self.0.each().map(|shard| shard.len()).sum();
@@ -379,7 +378,7 @@ impl Store for MemoryStore {
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        // allowed in a full store, because the archive of the thread can be evicted next
+        // allowed even in a full store, because the thread's archive can be evicted next
         let has_room = self.0.has_room();
         Ok(self.change(id, |entry, step| entry.destroy(destroy, has_room, step))?)
     }

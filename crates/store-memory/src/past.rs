@@ -19,7 +19,7 @@ pub(super) struct Past {
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) ended_threads: EndedThreads,
-    /// Erased lives with the times of their first writes. A life is kept while the log may name its keys.
+    /// Erased lives with the times of their first writes. A life is kept while the log may still contain its key names.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Start and end of the period in which all changes are logged.
     all_watched: (u64, u64),
@@ -31,7 +31,7 @@ pub(super) struct Evicted {
     pub(super) events: u64,
 }
 
-/// A step under a shard's lock: the changed thread, the time, and the log.
+/// Context of a change under a shard's lock: the thread, the time, and the log.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) id: &'a ThreadId,
@@ -123,8 +123,8 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// Returns the archive of `life`, or of the life that ended last. Returns `None` if the archive has expired or was
-    /// restored.
+    /// Returns the archive of `life`, or of the life that ended last. Returns `None` if the archive has expired or has
+    /// been restored.
     pub(super) fn archive(
         &self,
         id: &ThreadId,
@@ -261,7 +261,7 @@ impl Step<'_> {
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
-    /// Logs the effect of a write on the thread's scope. Logs changes of keys and tasks if all threads are watched, and
+    /// Logs the effect of a write on the thread's scope. Logs changes to keys and tasks if all threads are watched, and
     /// new history items if this thread is watched.
     pub(super) fn log_scope(
         &mut self,

@@ -410,7 +410,7 @@ impl Shard {
         more || more_scopes || self.responses.sweep(now_ms, limit)
     }
 
-    /// Removes the expired data of an entry. Returns whether a thread ended.
+    /// Removes expired data from an entry. Returns whether a thread ended.
     fn end_passed(&mut self, id: &ThreadId, now_ms: u64) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
@@ -452,7 +452,7 @@ impl ListingBefore {
     }
 }
 
-/// Removes the expired data of an entry. Returns whether a thread ended.
+/// Removes expired data from an entry. Returns whether a thread ended.
 fn look_at(
     id: &ThreadId,
     entry: &mut Entry,

@@ -12,8 +12,8 @@ pub(super) trait Due {
 
 /// Entries by id, with a queue of checks.
 ///
-/// Using an entry does not move it in the queue, and therefore costs nothing here. The check of an entry that was used
-/// in the meantime queues it again at its actual due time.
+/// Using an entry does not move it in the queue, so it costs nothing here. If an entry has been used since it was
+/// queued, its check queues it again at its actual due time.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
     /// Boxed, because entries are large.
@@ -26,8 +26,7 @@ pub(super) struct Slots<K, E> {
 struct Slot<E> {
     entry: E,
     queued_ms: u64,
-    /// Bytes counted for the entry and its id. The entry may have become smaller since then, because reads remove
-    /// expired data.
+    /// Bytes counted for the entry and its id. The entry may now be smaller, because reads remove expired data.
     heap_bytes: u64,
 }
 
@@ -61,8 +60,8 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         self.slots.get_mut(id).map(|slot| &mut slot.entry)
     }
 
-    /// Changes an entry, and creates the entry first if it does not exist. A new entry is stored only if it is not
-    /// empty after the change.
+    /// Changes an entry, creating it first if it does not exist. A new entry is stored only if it is not empty after
+    /// the change.
     pub(super) fn change<T>(&mut self, id: &K, change: impl FnOnce(&mut E) -> T) -> T {
         if let Some(slot) = self.slots.get_mut(id) {
             let changed = change(&mut slot.entry);
@@ -137,7 +136,7 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
 }
 
 impl<E: Heap> Slot<E> {
-    /// Updates the byte count of an entry. The id counts twice, because the queue has a copy.
+    /// Updates the byte count of an entry. The id is counted twice, because the queue has a copy of it.
     fn count<K: Heap>(&mut self, id: &K, in_all: &mut u64) {
         let own_bytes = heap::array::<Self>(1);
         let heap_bytes = own_bytes + self.entry.heap_bytes() + 2 * id.heap_bytes();

@@ -1,8 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A client certificate and its key, in two PEM files or in one. The files are read again before new connections, but
-/// only once a second, so that a renewed certificate takes effect without a restart.
+/// A client certificate and its key, in two PEM files or in one. The files are read again before new connections, at
+/// most once a second, so that a renewed certificate takes effect without a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The certificate, followed by its intermediate certificates.
@@ -11,7 +11,7 @@ pub struct ClientCertificate {
     pub key_file: PathBuf,
 }
 
-/// The reason why a client certificate is unusable. Messages never contain file contents.
+/// The reason why a client certificate is unusable. The messages never contain file contents.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCertificateError {
     #[error("the file with the client certificate for Redis")]

@@ -31,10 +31,10 @@ pub(super) struct Bucket {
     pub(super) log: String,
     /// Key of the position up to which events have been deleted from the log.
     pub(super) horizon: String,
-    /// Keys of the copy that is made while the log is rewritten, and of the name of the copy's maker.
+    /// Keys of the copy into which the log is being rewritten, and of the random name of the task that rewrites it.
     pub(super) log_copy: [String; 2],
     pub(super) archives: String,
-    /// Open responses by the time at which they are due.
+    /// Open responses, sorted by due time.
     pub(super) due_responses: String,
     pub(super) entry_heads: String,
     pub(super) entry_members: String,
@@ -113,8 +113,8 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// Returns the keys of the namespaces by name, by creation time and by idle end, and the key of the ended
-    /// namespaces. All four are in one slot.
+    /// Returns the keys of the namespaces: by name, by creation time, by idle end, and those that have ended. All are
+    /// in one slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
@@ -125,7 +125,7 @@ impl KeyNames {
         format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
     }
 
-    /// Returns the keys of an entry. Names in Redis contain only a hash, because namespaces and keys are free text.
+    /// Returns the keys of an entry. The key names contain only a hash, because namespaces and keys are free text.
     pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
@@ -173,7 +173,7 @@ impl KeyNames {
         self.bucket_of(id).thread(id)
     }
 
-    /// Returns the keys of a scope. Names of scopes without a thread are free text, so keys contain their digests.
+    /// Returns the keys of a scope. If the scope has no thread, its name is free text, so the keys contain a digest.
     pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
         if let Some(id) = scope.thread() {
             let bucket = self.bucket_of(id);
@@ -287,7 +287,7 @@ impl Bucket {
         format!("{}{kind}{owner}", self.start)
     }
 
-    /// Returns the key of the owner's lives that have ended or changed their owner.
+    /// Returns the key of the owner's former lives: those that have ended or now have a different owner.
     pub(super) fn ended(&self, owner: OwnerTag) -> String {
         format!("{}:oa:{owner}", self.start)
     }
@@ -328,7 +328,7 @@ impl Bucket {
     }
 }
 
-/// Returns the prefix that all members of a namespace have in the sets of a bucket.
+/// Returns the prefix that all members of a namespace share in the sets of a bucket.
 pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
@@ -380,7 +380,7 @@ mod tests {
         for _ in 0..BUCKETS * 200 {
             counts[bucket_number(&ThreadId::random())] += 1;
         }
-        // by Chernoff's bound for a Poisson mean of 200, a count is outside with a probability of less than 1 in 10^10
+        // by Chernoff's bound for a Poisson mean of 200, a count is outside this range less than once in 10^10 trials
         assert!(
             counts.iter().all(|count| (90..320).contains(count)),
             "{counts:?}"

@@ -1,4 +1,4 @@
-//! Parses refusals. A refusal is the reply of a script that changed nothing: `R`, a code, and details.
+//! Parses refusals. A script that refuses a call changes nothing, and replies with `R`, a code and details.
 
 use redis::Value;
 

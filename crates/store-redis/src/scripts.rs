@@ -30,8 +30,8 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// Declares one script per row: name, file, optional files with parts, and the shared code that the script uses in
-/// addition to the prelude.
+/// Declares one script per row. A row contains the name and file of a script, optional files with parts, and the names
+/// of the shared code that the script uses in addition to the prelude.
 macro_rules! scripts {
     ($($name:ident = $file:literal $(+ $parts:literal)* [$($shared:ident),*],)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +151,7 @@ scripts! {
 }
 
 impl Script {
-    /// Builds a call of the script with one key. If `is_one_of_many`, several such calls may be combined into one.
+    /// Builds a call to the script with one key. If `is_one_of_many`, several such calls may be combined into one.
     pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
         let mut cmd = self.named();
         match is_one_of_many {
@@ -175,7 +175,7 @@ impl Script {
 }
 
 /// Inserts parts into a script: the lines after `--+ name` in `parts` are inserted after the line `--+ name` in `code`.
-/// Code for a rare case therefore does not slow down the common case.
+/// A script for a rare case can therefore extend the script for the common case without slowing it down.
 fn weave(code: &str, parts: &str) -> String {
     const MARK: &str = "--+ ";
     let parts = parts.split(MARK).skip(1);
@@ -199,7 +199,7 @@ fn without_comments(code: &str) -> String {
         .collect()
 }
 
-/// A top-level function of a script and its name, or the lines before the next function.
+/// Lines of a script: a top-level function with its name, or the lines before the next function.
 struct Piece<'a> {
     name: Option<&'a str>,
     lines: Vec<&'a str>,
@@ -212,7 +212,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Removes unused functions, because every call of a script creates all of its functions again.
+/// Removes unused functions, because every call to a script creates all of its functions again.
 fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();

@@ -103,7 +103,7 @@ fn check_version(info: &str) -> Result<(), StoreError> {
 }
 
 /// Rejects all eviction policies except `noeviction`. Every thread has an expiry, so even a policy that is limited to
-/// keys with an expiry evicts living threads.
+/// keys with an expiry would evict living threads.
 fn check_eviction(info: &str) -> Result<(), StoreError> {
     match field(info, "maxmemory_policy") {
         None | Some("noeviction") => Ok(()),
@@ -114,7 +114,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that no server was set to evict threads since the start. Skipped if any server does not answer.
+/// Checks that no server has been set to evict threads since startup. Skips the check if any server does not answer.
 pub(super) async fn check_no_eviction(link: &Link) -> Result<(), StoreError> {
     let mut info = command("INFO");
     info.arg("memory");

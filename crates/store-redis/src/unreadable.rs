@@ -15,7 +15,7 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Returns the number of times that an unreadable record was skipped. A record in a list counts again on each read.
+    /// Returns the number of skipped records. A record in a list is counted each time it is read.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }

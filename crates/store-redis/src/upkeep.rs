@@ -8,8 +8,8 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
-/// Number of buckets that are checked together. Redis serves no other client in the meantime. All buckets are checked
-/// once a second, which takes 4 ms in total.
+/// Number of buckets that are checked together. Redis serves no other client while it checks them. All buckets are
+/// checked once a second, which takes 4 ms in total.
 const LOOKED_AT: usize = 16;
 const SWEPT: usize = 100;
 /// Approximate number of events per call. Typical events take Redis 0.1 ms per call. The largest events, which name
@@ -58,7 +58,7 @@ impl Upkeep for RedisStore {
         for id in ids {
             cmd.arg(id.as_str());
         }
-        // an ended thread is no longer due, so repeating the call does nothing
+        // an ended thread is no longer due, so repeating the call is harmless
         let reply = array(self.background.calls().read(cmd).await?)?;
         let [ended, lost, moved] = &reply[..] else {
             return Err(UNKNOWN);
@@ -92,7 +92,7 @@ impl Upkeep for RedisStore {
             }
             left = more;
         }
-        // namespaces do not belong to a bucket, and only one replica must maintain them
+        // namespaces belong to no bucket, so only the replica that maintains bucket 0 ends them
         if buckets.contains(&0) {
             self.end_idle().await?;
         }

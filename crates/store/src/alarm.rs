@@ -13,7 +13,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Returns whether `end` has passed. If not, wakes the task that polled last, at `end` or earlier. The task must
+    /// Returns whether `end` has passed. If not, wakes the most recent caller's task at `end` or earlier. The task must
     /// then poll again.
     pub fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
         loop {

@@ -15,8 +15,7 @@ use threadkeep_domain::{
     EventKind, Json, Life, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Refusal, Stamp,
 };
 
-/// A scope in memory, with its document, version, life and times. Version 0 means that the scope has not been written
-/// yet.
+/// A scope in memory, with its document, version, life and times. The version is 0 before the first write.
 #[derive(Debug, Clone)]
 pub struct HeldScope {
     document: ScopeDocument,
@@ -244,7 +243,7 @@ pub struct ScopeDone {
     pub is_change: bool,
 }
 
-/// Returns the event for new items in the history of a thread; `None` if no item is new.
+/// Returns the event for new items in the history of a thread, or `None` if no item is new.
 pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
     let new = appended.into_iter().filter(|appended| !appended.repeated);
     let mut places = new.map(|appended| appended.seq);
@@ -266,7 +265,7 @@ impl ScopeDone {
     }
 }
 
-/// Returns the keys as a JSON array; `None` if they exceed the limits of an event.
+/// Returns the keys as a JSON array, or `None` if they exceed the limits of an event.
 fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
     let names = Json::from_strings(&texts);

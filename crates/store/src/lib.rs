@@ -181,8 +181,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(found.map(|found| found.map(StateBody::Text)))
     }
 
-    /// Caches the gzip form of a [`Compressible`](StateBody::Compressible) text for as long as the text itself is
-    /// cached.
+    /// Caches the gzip form of a [`Compressible`](StateBody::Compressible) text for as long as the text is cached.
     fn keep_compressed(&self, _id: &ThreadId, _text: &Bytes, _gzip: Bytes) {}
 
     /// Returns state and metadata of the same version, or `None` if the thread does not exist.
@@ -192,7 +191,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError>;
 
-    /// Returns the values of `keys` at one version, each as compact JSON.
+    /// Returns the values of `keys` from one version, each as compact JSON.
     async fn get_values(
         &self,
         id: &ThreadId,
@@ -231,7 +230,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
-    /// Applies a write atomically, and creates the thread if it does not exist. Returns after an accepted write has
+    /// Applies a write atomically, and creates the thread if it does not exist. Returns only once an accepted write has
     /// been stored. A refused write changes nothing. After a store error, the write may have taken effect: see
     /// [`StoreError::is_ambiguous`].
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError>;
@@ -251,7 +250,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// server accepts the write.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// Returns the state of the store's connections; `None` if the store has no connections.
+    /// Returns the state of the store's connections, or `None` if the store has no connections.
     fn links(&self) -> Option<Links> {
         None
     }

@@ -10,8 +10,8 @@ use super::Context;
 pub enum Phase {
     Body,
     Store,
-    /// Waiting for a shared resource: a permit to call the store, the turn of a thread, or memory for a response. The
-    /// wait of a store call for its permit does not count as [`Phase::Store`].
+    /// Waiting for a shared resource: a permit to call the store, the turn of a thread, or memory for a response.
+    /// Waiting for a store permit does not count as [`Phase::Store`].
     Waiting,
 }
 

@@ -31,8 +31,8 @@ pub struct Recording {
 }
 
 impl Tracer {
-    /// Returns a tracer with a queue of `length` spans, and the receiver of the queue. Spans that do not fit are
-    /// dropped and counted.
+    /// Returns a tracer whose queue holds `length` spans, and the queue's receiver. Further spans are dropped and
+    /// counted.
     #[must_use]
     pub fn new(length: usize, ratio: f64) -> (Self, Receiver<Span>) {
         let (queue, spans) = mpsc::channel(length);
@@ -45,8 +45,8 @@ impl Tracer {
         (Self(Arc::new(shared)), spans)
     }
 
-    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded. The
-    /// sampling flag of `parent` decides whether it is. For a new trace, the ratio decides.
+    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded: the
+    /// sampling flag of `parent` decides this, or the ratio for a new trace.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (place, parent) = match parent {

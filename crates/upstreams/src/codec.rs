@@ -6,9 +6,9 @@ use threadkeep_domain::Json;
 use threadkeep_responses::{ModelAnswer, Piece};
 
 pub(super) struct Codec<'a, R> {
-    /// Parses a complete answer. Fails if the answer is unreadable or an error.
+    /// Parses a complete answer. Fails if the answer cannot be read or is an error.
     pub(super) whole: &'a (dyn Fn(&[u8]) -> Result<ModelAnswer, Failure> + Sync),
-    /// Creates the reader of one stream. The argument is the maximum number of bytes to buffer.
+    /// Creates a reader for one stream. The argument is the maximum number of bytes to buffer.
     pub(super) stream: &'a (dyn Fn(u64) -> R + Sync),
 }
 
@@ -16,7 +16,7 @@ pub(super) fn parse_event(data: &str) -> Result<Json, Failure> {
     Json::parse(data).map_err(|_| Failure::malformed())
 }
 
-/// Returns the `type` of an event, or `error` if the event is named `error`.
+/// Returns the `type` of an event. Returns the event's name instead if the name is `error` or there is no `type`.
 pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option<&'a str> {
     match name {
         Some("error") => name,

@@ -1,4 +1,4 @@
-//! Reads the content of messages and results in a prompt. Each kind of upstream then writes that content in its own
+//! Reads the content of the messages and tool results of a prompt. Each codec then writes the content in its own
 //! format.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ pub(super) enum Part<'a> {
     File(&'a str),
 }
 
-/// Reads an array of parts. A string counts as one text part. Skips unknown parts.
+/// Reads the parts of some content, which is an array, or a string that counts as one text part. Skips unknown parts.
 pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
     let alone = inside(content).map(Part::Text);
     alone.into_iter().chain(elements(content).filter_map(part))
@@ -43,8 +43,8 @@ pub(super) fn plain_text(content: &str) -> String {
     format!("\"{}\"", texts.collect::<String>())
 }
 
-/// Converts arguments to an object, for servers that parse them. Invalid arguments are wrapped in an object as the
-/// member `INVALID_JSON`, as Anthropic's documentation recommends.
+/// Converts arguments to a JSON object, for servers that parse arguments. Invalid arguments become the string member
+/// `INVALID_JSON` of a new object, as Anthropic's documentation recommends.
 pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()
@@ -56,7 +56,7 @@ pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     }
 }
 
-/// Wraps the input of a custom tool in function arguments, for servers without custom tools.
+/// Wraps the input of a custom tool in function arguments, for servers that do not support custom tools.
 pub(super) fn input_object(input: &str) -> String {
     Object::new().text("input", input).close()
 }

@@ -1,8 +1,8 @@
-//! Clients for upstreams, which are the servers that run the models for answers and images.
+//! Clients for upstreams: the servers that run the models that generate answers and images.
 //!
-//! Each kind of upstream is a codec that writes the request body for a [`Question`](threadkeep_responses::Question) and
-//! reads the answer. JSON values that a codec does not interpret are sent unchanged. An answer is the same whether or
-//! not it is streamed. All kinds share the code for connections, deadlines, limits and retries.
+//! Each kind of upstream has a codec that writes the request body for a [`Question`](threadkeep_responses::Question)
+//! and reads the answer. JSON values that a codec does not interpret are sent unchanged. An answer is the same whether
+//! or not it is streamed. All kinds share the code for connections, deadlines, limits and retries.
 //!
 //! Logs, errors and debug output never contain an upstream's address, key or body. The only exception is the error
 //! message of a 400 response, which is returned to the caller.

@@ -9,7 +9,7 @@ const SUFFIX_BYTES: usize = 12;
 /// Maps each text to a unique text that consists only of `A-Za-z0-9_-`.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The sent text for each original text. `original` maps in the opposite direction.
+    /// Maps each original text to the text that is sent. `original` is the inverse map.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
     /// The last suffix number used for each prefix.
@@ -38,7 +38,7 @@ impl Names {
         sent
     }
 
-    /// Returns the original of a text that was sent upstream, or `sent` itself if it is unknown.
+    /// Returns the original text for a text that was sent upstream, or `sent` itself if it is unknown.
     pub(super) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
         self.original.get(sent).map_or(sent, String::as_str)
     }

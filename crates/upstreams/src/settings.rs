@@ -15,7 +15,7 @@ pub struct UpstreamSettings {
     pub url: UpstreamUrl,
     /// If `None`, requests are sent without a credential.
     pub key: Option<UpstreamKey>,
-    /// Time limit for one attempt, until the last byte of the answer.
+    /// Time limit for one attempt, including the time to read the whole answer.
     pub timeout: Duration,
     /// Maximum number of retries after the first attempt.
     pub retries: u32,
@@ -41,7 +41,7 @@ pub enum UpstreamUrlError {
     Query,
 }
 
-/// The credential for an upstream: visible ASCII. The debug output does not contain the credential.
+/// The credential for an upstream, which consists of visible ASCII. The debug output does not contain the credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamKey(Box<str>);
 

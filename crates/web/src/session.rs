@@ -5,7 +5,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 /// Header with the session id of a request.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
 
-/// Identifies a request in its response and in the log: `sess_` and 32 hex digits.
+/// Identifies a request in its response and in the log: `sess_` followed by 32 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SessionId([u8; 37]);
 

@@ -1,5 +1,5 @@
-//! Starts and ends deliveries. Each replica delivers to all endpoints, and the replicas share the events of each
-//! endpoint.
+//! Starts and stops deliveries. Every replica delivers to all endpoints, and the events for an endpoint are divided
+//! among the replicas.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, Weak};

@@ -17,10 +17,10 @@ use threadkeep_events::{Events, ParkedPage, PendingList};
 const MOST: usize = 100;
 /// Maximum number of attempts to change an endpoint while other clients are changing the same endpoint.
 const ATTEMPTS: usize = 10;
-/// How long the server logs thread changes for a new endpoint that subscribes to them. Deliveries extend this time.
+/// How long the server logs thread changes for a new endpoint that subscribes to them. Each delivery extends this time.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
-/// The endpoints, and this replica's deliveries. Clones share both.
+/// The endpoints of the deployment, and the deliveries by this replica. Clones share both.
 #[derive(Debug, Clone)]
 pub struct Webhooks(pub(super) Arc<Inner>);
 
@@ -28,7 +28,7 @@ pub struct Webhooks(pub(super) Arc<Inner>);
 pub struct EndpointChange {
     pub url: Option<EndpointUrl>,
     pub types: Option<EventTypes>,
-    /// The new secret. The current secret continues to sign for 24 hours.
+    /// The new secret. For 24 hours, deliveries are also signed with the old secret.
     pub secret: Option<Secret>,
 }
 
@@ -133,8 +133,7 @@ impl Webhooks {
         }
         let events = &self.0.events;
         let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
-        // drops the consumer even if the endpoint is missing, because an earlier deletion may have been interrupted
-        // here
+        // if an earlier deletion was interrupted here, the endpoint is missing but its consumer still exists
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
         match was_there {
@@ -161,7 +160,7 @@ impl Webhooks {
         Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Redelivers failed events. `only` selects events; `None` selects all of them. Returns the number of events.
+    /// Redelivers the failed events in `only`, or all failed events if `only` is `None`. Returns their number.
     pub async fn replay(
         &self,
         id: &WebhookId,

@@ -11,8 +11,8 @@ const PREFIX: &str = "whsec_";
 const MIN_BYTES: usize = 24;
 const MAX_BYTES: usize = 64;
 
-/// A symmetric secret of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. `Debug` output omits the secret; use
-/// [`Secret::expose`] to read it.
+/// A symmetric Standard Webhooks secret: `whsec_` followed by 24 to 64 bytes in base64. `Debug` output omits the
+/// secret; use [`Secret::expose`] to read it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<[u8]>);
 
@@ -32,7 +32,7 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// Returns the signature, in base64, of the message `id` with the timestamp `timestamp_s`.
+    /// Returns the base64-encoded signature of the message `id` with the timestamp `timestamp_s`.
     pub(super) fn sign(&self, id: &str, timestamp_s: u64, body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key");
         mac.update(format!("{id}.{timestamp_s}.").as_bytes());

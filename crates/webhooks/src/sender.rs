@@ -17,8 +17,8 @@ pub(super) struct Sender {
     allow_private: bool,
 }
 
-/// Reason why a delivery failed. The owner of the endpoint sees these texts, so they reveal only the status of the
-/// response.
+/// The reason why a delivery failed. The owner of the endpoint sees the error text, which therefore reveals only the
+/// status of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
     #[error("{}", PrivateAddress)]

@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     StrangeValue,
     /// The pushes of one writer are not stored in the order in which they were acknowledged.
     Disorder,
-    /// An answer contradicts the contract or earlier writes.
+    /// An answer contradicts the API documentation or earlier writes.
     WrongAnswer,
     /// The content could not be read.
     Unverified,

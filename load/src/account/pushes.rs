@@ -35,7 +35,7 @@ pub(crate) struct Comparison {
     pub(crate) missing: Vec<(Mark, Option<u64>)>,
     pub(crate) double: Vec<Mark>,
     pub(crate) strange: Vec<String>,
-    /// Pushes that were acknowledged after a push of the same writer, but precede that push in the list.
+    /// Pushes that were acknowledged after another push by the same writer, but precede that push in the list.
     pub(crate) disordered: Vec<Mark>,
     /// Number of acknowledged pushes that newer pushes displaced before they could be read.
     pub(crate) unread: u64,
@@ -93,7 +93,7 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// Compares the pushes only with earlier reads. `open_are_there` is true if unacknowledged pushes were found.
+    /// Compares the pushes only with the reads so far. `open_are_there` is true if unacknowledged pushes were found.
     pub(crate) fn compare_by_reads(&self, open_are_there: bool) -> Comparison {
         let mut comparison = Comparison::default();
         if open_are_there {

@@ -17,22 +17,22 @@ pub(crate) struct Tally {
     pub(crate) conflicts: u64,
     pub(crate) pushes: PushTally,
     pub(crate) threads: u64,
-    /// Threads whose content was compared with the writes before the thread was deleted.
+    /// Number of threads whose content was compared with the writes before the thread was deleted.
     pub(crate) threads_verified: u64,
     pub(crate) findings: Counts<Kind>,
 }
 
-/// Numbers of pushes. In the end, each acknowledged push is counted exactly once, as verified, missing or unread.
+/// Push counts. At the end of a run, each acknowledged push is counted exactly once, as verified, missing or unread.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct PushTally {
     pub(crate) acknowledged: u64,
-    /// Pushes without an answer. Each must be stored once or not at all.
+    /// Number of unanswered pushes. Each must be stored at most once.
     pub(crate) unacknowledged: u64,
     pub(crate) verified: u64,
     pub(crate) missing: u64,
     pub(crate) double: u64,
     pub(crate) strange: u64,
-    /// Acknowledged pushes that were never read, or were displaced by newer pushes before they could be read.
+    /// Number of acknowledged pushes that were never read, or were displaced by newer pushes before they could be read.
     pub(crate) unread: u64,
     pub(crate) unacknowledged_found: u64,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Report;
 use crate::error::LoadError;
 
-/// Writes the page from the file of measurements, then deletes that file.
+/// Writes the page from the measurements file, then deletes that file.
 pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Result<(), LoadError> {
     let failed = |error| LoadError::Report(page.to_owned(), error);
     annotate(report, measured).map_err(failed)?;
@@ -26,7 +26,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
     fs::remove_file(measured).map_err(failed)
 }
 
-/// Adds the results of the checks to the file of measurements. They are complete only once the library has written it.
+/// Adds the results of the checks to the measurements file, which the library writes before the results are complete.
 fn annotate(report: &Report, measured: &Path) -> io::Result<()> {
     let mut json: Value = serde_json::from_slice(&fs::read(measured)?)?;
     let mut notes = String::new();

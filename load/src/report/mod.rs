@@ -80,7 +80,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// Returns the path of the file of measurements, which the load library writes. It is deleted once the page is written.
+/// Returns the path of the load library's measurements file, which is deleted after the page has been written.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use goose::metrics::GooseMetrics;
 use serde::Serialize;
 
-/// Durations of one kind of request, from the first byte sent to the last byte received.
+/// The durations of one kind of request, from the first byte sent to the last byte received.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) method: String,

@@ -13,7 +13,7 @@ use crate::story::{Ended, LIST, Story};
 
 const WINDOW: usize = 50;
 const SHOWN: usize = 20;
-/// Number of turns of each visitor. Large enough for messages to drop out of the window.
+/// Number of turns per visitor, which is large enough for messages to drop out of the window.
 const TURNS: u32 = 60;
 
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Agent for Chat {
         let Some(story) = self.story.take() else {
             return;
         };
-        // if the story did not close, the jar may still have the thread's id
+        // if the story could not be closed, the cookie jar may still contain the thread's id
         if !story.close(http).await
             && let Some(client) = Self::client(http.run)
         {

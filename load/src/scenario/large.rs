@@ -1,4 +1,4 @@
-//! States of several hundred KiB that are read as a whole, and read and written in parts. They never exceed the limit.
+//! States of several hundred KiB, written in parts, and read in parts and as a whole. They stay below the limit.
 
 use reqwest::Method;
 
@@ -111,7 +111,7 @@ async fn set(
     story.write(http, &ask, vec![op], None).await
 }
 
-/// Reads two of the keys, then repeats the read with its entity tag and expects 304 without content.
+/// Reads two keys, then repeats the read with the received entity tag, and expects a 304 without content.
 async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let (one, other) = (key(number), key(number + 1));
     let path = format!("/state?key={one}&key={other}");
@@ -157,7 +157,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     story.write(http, &ask.once(http.run), ops, None).await
 }
 
-/// Sends a write that exceeds the limit. The next read verifies that nothing changed.
+/// Sends a write that exceeds the size limit. The next read verifies that nothing changed.
 async fn write_too_large_value(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_MANY));
     let mut after = story.state().clone();

@@ -1,4 +1,4 @@
-//! A back end that only writes. It sends merges that contain several operations each, and sends some merges again.
+//! A back end that only writes. It sends merges of several operations each, and repeats some of them.
 
 use reqwest::Method;
 

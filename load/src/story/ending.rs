@@ -14,7 +14,7 @@ impl Story {
     /// the client received a new id.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
-            // possibly no answer has named the thread
+            // the id of the thread may be unknown
             return false;
         }
         let id = self.place.about();

@@ -18,7 +18,7 @@ use crate::state::{Op, State};
 
 pub(crate) const LIST: &str = "messages";
 
-/// The story cannot continue, because the content is unknown or wrong. Close the story and begin a new one.
+/// The story cannot continue, because the content is unknown or wrong. Close the story and start a new one.
 #[derive(Debug)]
 pub(crate) struct Ended;
 

@@ -13,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) page: String,
 }
 
-/// Maximum duration of a run. Even half a core meets the conditions of the tests within a few seconds.
+/// Maximum duration of a run. Even half a core needs only a few seconds to meet the conditions of the tests.
 const SECONDS_MAX: u32 = 64;
 
-/// Runs the load test until `is_enough` returns true. Doubles the duration for each further run, because machines
-/// differ in speed. Panics if a run finds a fault before that.
+/// Repeats the load test until `is_enough` returns true. Because machines differ in speed, each run lasts twice as long
+/// as the previous one. Panics if any run but the last finds a fault.
 pub(crate) fn load_until(
     server: &Server,
     scenario: &str,

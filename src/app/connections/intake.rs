@@ -4,12 +4,12 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Maximum number of bytes per round. The buffer of actix' dispatcher grows to the size of a round and never shrinks.
-/// Rounds of this size hardly slow down large bodies.
+/// Maximum number of bytes per round. The buffer of the actix dispatcher grows to the size of a round and never
+/// shrinks. This size hardly slows down large bodies.
 const ROUND_BYTES: usize = 16_384;
 
-/// Passes the bytes of a client to actix' dispatcher, one request at a time. In each round, the dispatcher gets up to
-/// [`ROUND_BYTES`] bytes, and handles them before the next round.
+/// Passes the bytes of a client to the actix dispatcher, one request at a time. In each round, the dispatcher gets up
+/// to [`ROUND_BYTES`] bytes, and handles them before the next round.
 ///
 /// The dispatcher decodes all bytes that it has read before it answers. A client that pipelines could therefore fill
 /// the memory with thousands of requests. The dispatcher also encodes each response for the method, version and

@@ -121,8 +121,7 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // drops connections without a peer address: the client has disconnected, and there is no address to
-                // count them for
+                // without a peer address, the client has already disconnected, and the connection cannot be counted
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

@@ -9,7 +9,7 @@ use threadkeep_identity::{ApiKey, ApiKeys};
 /// Name of the run's API key in the log.
 const NAME: &str = "console";
 
-/// One-time links to the console, for a server without API keys on a loopback address.
+/// One-time links to the console, for a server that has no API keys and listens on a loopback address.
 ///
 /// The server assumes that the person at its terminal is its operator. A link grants the API key of this run. Clones
 /// share the links.

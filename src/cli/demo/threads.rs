@@ -37,7 +37,7 @@ struct Threads<'a> {
 }
 
 impl Threads<'_> {
-    /// Creates the thread of a chat on a web page, with the messages in the state.
+    /// Creates a thread for a chat on a web page, with the messages in its state.
     async fn chat(&self) -> Result<(), CliError> {
         let messages = [
             ("user", "Three days in Lisbon: what would you do?"),
@@ -62,7 +62,7 @@ impl Threads<'_> {
         Ok(())
     }
 
-    /// Creates the thread of an agent, with notes, tasks, and a history that contains tool calls.
+    /// Creates a thread for an agent, with notes, tasks, and a history that contains tool calls.
     async fn agent(&self) -> Result<(), CliError> {
         let id = self
             .create(

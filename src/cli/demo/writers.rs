@@ -1,5 +1,5 @@
-//! The writers of the demo. A page, an agent that takes turns, and a client of the model write to the same thread until
-//! the demo ends.
+//! The demo's writers: a page, an agent that takes turns, and a client of the model. All of them write to the same
+//! thread until the demo ends.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::cli::remote::{Remote, answer, json_request};
 
 /// Maximum number of messages in the state.
 const WINDOW: u32 = 20;
-/// Number of exchanges with the model before the history is cleared, so that a long demo does not use more memory.
+/// Number of exchanges with the model before the history is cleared, to limit the memory use of a long demo.
 const EXCHANGES: usize = 24;
 
 const PAGE_INTERVAL: Duration = Duration::from_millis(2_300);
@@ -22,7 +22,7 @@ const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
 /// How long the agent holds its turn.
 const AGENT_WORK: Duration = Duration::from_millis(900);
 const MODEL_PAUSE: Duration = Duration::from_secs(4);
-/// Delay after a failure, such as a request to the model while the agent holds the turn.
+/// Delay after a failure. For example, a request to the model fails while the agent holds the turn.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const QUESTIONS: [&str; 4] = [
@@ -65,7 +65,7 @@ struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    /// Pushes a message, as a web page would. No turn is needed for this.
+    /// Pushes a message, as a web page would. Pushing requires no turn.
     async fn ask(&self, round: usize) -> Result<(), CliError> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
@@ -83,7 +83,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// Takes the turn, waits like a working agent, and writes the answer and its cost in one merge.
+    /// Takes the turn, pauses as if working, and writes the answer and its cost in one merge.
     async fn answer(&self, round: usize) -> Result<(), CliError> {
         let path = ["threads", self.id, "turn"];
         let turn = json_request(
@@ -109,7 +109,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// Sends a question to the model, with the history of the thread as the conversation.
+    /// Sends a question to the model, using the thread's history as the conversation.
     async fn converse(&self, round: usize) -> Result<(), CliError> {
         if round > 0 && round.is_multiple_of(EXCHANGES) {
             let history = ["threads", self.id, "history"];

@@ -1,8 +1,8 @@
 //! A parser for server-sent events ([the HTML standard, section
 //! 9.2.6](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation)).
 
-/// Incremental parser for the streams of our server, in which lines end with a line feed and each event has a single
-/// line of data.
+/// Incremental parser for this server's event streams. Each line ends with a line feed, and each event has one line of
+/// data.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
     buffer: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Sent {
 }
 
 impl EventLines {
-    /// Prepares for a new stream that starts after `id`. Drops a partial event, because the server sends it again.
+    /// Prepares for a new stream that starts after `id`. Drops a partial event, which the server will send again.
     pub(super) fn restart_with(&mut self) {
         *self = Self {
             id: self.id.take(),

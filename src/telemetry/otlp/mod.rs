@@ -32,7 +32,7 @@ const BATCH: usize = 512;
 const LINGER: Duration = Duration::from_secs(1);
 /// Time limit for a request to the collector, from the DNS lookup to the response headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of attempts per batch. Each pause is twice as long as the one before.
+/// Maximum number of attempts per batch. Each pause is twice as long as the previous one.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -204,7 +204,7 @@ impl Sender {
             let Some(wanted) = wanted.filter(|_| attempt < ATTEMPTS) else {
                 break;
             };
-            // jitter, so that replicas do not all retry at the same time
+            // add jitter, so that replicas do not all retry at the same time
             let wanted = wanted
                 .min(LONGEST_PAUSE)
                 .mul_f64(rand::random_range(0.75..1.25));

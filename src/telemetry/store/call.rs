@@ -106,7 +106,7 @@ impl Call {
         });
     }
 
-    /// Creates the series of all kinds of errors with the value 0, so that an alert can detect the first error of an
+    /// Creates a series with the value 0 for each kind of error, so that an alert can detect the first error of an
     /// operation.
     fn series(&self) -> Series {
         let (operation, part) = (("operation", self.operation), ("part", self.part));

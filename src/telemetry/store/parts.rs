@@ -1,7 +1,7 @@
 //! Measures the operations of the store, trait by trait.
 //!
-//! The compiler reports missing methods; clippy reports those for which the trait has a default. No method waits for an
-//! event, so the duration of a call is the latency of the store.
+//! The compiler reports methods that are missing here. Clippy reports missing methods that have a default in the trait.
+//! No method waits for an event, so the duration of a call is the latency of the store.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ use threadkeep_trace::Phase;
 
 /// Implements a trait of the store. Each listed method calls the back end, and is measured under its own name, with the
 /// name of the part as a label. `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also
-/// counts the use of a thread. A function of [`uses`] computes this use from the listed arguments and the result. Items
+/// counts the use of a thread. A function in [`uses`] computes this use from the listed arguments and the result. Items
 /// in the second pair of braces return immediately and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {

@@ -11,7 +11,7 @@ use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
 const STATE_BYTES: usize = 20_000;
-/// Maximum growth of the memory of a process. Includes the threads in transit on a few connections, and memory that the
+/// Maximum memory growth of a process. Includes the threads in transit on a few connections, and memory that the
 /// allocator has not returned.
 const GROWTH_BYTES: u64 = 24 * MB;
 

@@ -1,4 +1,4 @@
-//! Tests limits on the time for which one request of an anonymous client can block Redis for all other clients.
+//! Tests limits on how long one request from an anonymous client can block Redis for all other clients.
 //!
 //! Each request takes 5 to 20 ms on an idle machine from 2024. [`MOST`] is twice the documented limit of 25 ms, because
 //! other processes may share the processor's caches.
@@ -162,8 +162,8 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
     // each push removes as many elements as fit in a chunk
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // each array fits in one field in `inline`, and needs several fields in `chunked`; both states have as many arrays
-    // as possible
+    // in `inline`, each array fits in one field; in `chunked`, each array needs several; both states have as many
+    // arrays as possible
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));

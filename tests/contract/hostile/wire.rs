@@ -276,7 +276,7 @@ pub(super) fn parse(
             None => Ok(None),
         };
     }
-    // the body ends with the connection, which the server closes after lingering for up to 5 s
+    // the body ends when the server closes the connection, after lingering for up to 5 s
     match is_end || is_closing {
         true => answer(&bytes[start..], true, bytes.len()),
         false => Ok(None),

@@ -275,7 +275,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
     };
 
-    // open streams for more than a second, because a use updates the expiry time at most once a second
+    // open streams for more than a second, because using a thread updates its expiry time at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
         let before = end().await;

@@ -38,7 +38,7 @@ async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// Returns the state, or `None` if `ttl` has passed since `written`, because the thread may have expired.
+/// Returns the state, or `None` if `ttl` has passed since `written`. In that case, the thread may have expired.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)

@@ -264,8 +264,8 @@ async fn a_read_pays_no_heed_to_a_key(server: &Server) {
     assert_eq!(answer.text(), "1");
 }
 
-/// A thread stores up to 65,536 answers or 16 MiB of them, for a minute each. The test fills the 16 MiB, because a slow
-/// machine could not send 65,536 requests within a minute.
+/// A thread stores each answer for a minute, but no more than 65,536 answers or 16 MiB. The test fills the 16 MiB,
+/// because a slow machine could not send 65,536 requests within a minute.
 async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server) {
     let thread = server.client().thread();
     let metadata = json!({"metadata": {"m": "x".repeat(16_376)}});

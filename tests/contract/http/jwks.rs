@@ -27,7 +27,7 @@ pub(super) struct Issuer {
 }
 
 struct State {
-    /// The answer to each fetch. If it is `None`, the issuer does not answer.
+    /// The answer to each fetch. `None` leaves fetches without an answer.
     answer: Option<Vec<u8>>,
     fetches: usize,
     /// Open connections on which the issuer does not answer.

@@ -29,8 +29,8 @@ impl Of<'_> {
     }
 }
 
-/// Creates a thread of an owner, Ann. Bob subscribes to the thread's id before the thread exists. Returns Ann's access,
-/// her event stream, Bob's access, and the cursor of Bob's stream.
+/// Creates a thread that belongs to Ann. Bob subscribes to the thread's id before the thread exists. Returns Ann's
+/// access, her event stream, Bob's access, and the cursor of Bob's stream.
 async fn watched<'a>(thread: &'a OwnThread) -> (Of<'a>, Listening, Of<'a>, String) {
     let [ann, bob] = [(); 2].map(|()| Of(thread, unique()));
     let before = bob.listen(None).await.cursor;

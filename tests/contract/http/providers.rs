@@ -136,7 +136,7 @@ fn token(algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
 }
 
 async fn a_stream_ends_when_its_token_expires(backend: Backend) {
-    /// Number of seconds for which the server still accepts a token after `exp`.
+    /// Number of seconds after `exp` during which the server still accepts a token.
     const LEEWAY: u64 = 60;
     let secret = file(&format!("stream-secret-{backend:?}"), SHARED);
     let server = by_token(backend, &secret).start();

@@ -76,7 +76,7 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
                 .replace("{name}", "kv_read");
             let concrete = concrete.replace("{key}", "k").replace("{owner}", "ann");
             let needed = needed.replace("{namespace}", "a");
-            // a GET of a stream would not end; HEAD requires the same right
+            // use HEAD, which requires the same right, because a GET of a stream would never end
             let method = match &**method {
                 "get" => Method::HEAD,
                 method => method.to_uppercase().parse().unwrap(),

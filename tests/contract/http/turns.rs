@@ -431,7 +431,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
     /// Number of other waiting callers. A replica polls Redis for one caller every 250 ms, so it polls for each of 100
     /// callers only every 25 s.
     const OTHERS: usize = 100;
-    /// Far shorter than 25 s, but far longer than a message takes.
+    /// Time limit for waking a caller. Far shorter than 25 s, but far longer than a message takes.
     const SOON: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);

@@ -26,7 +26,7 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() 
     let receiver = Receiver::start().await;
     make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
 
-    // it takes a while until the replicas share the deliveries; before that, an event may arrive twice
+    // wait until the replicas share the deliveries; until then, an event may arrive twice
     let written = AtomicUsize::new(0);
     until(async || {
         one.client().thread().put("state/k", "1").ok().await;

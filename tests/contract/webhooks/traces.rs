@@ -61,7 +61,7 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
     make(&client, &receiver.url("/a"), &ALL).await;
     let thread = client.thread();
 
-    // wait until every replica has noticed the endpoint, because changes are logged only from then on
+    // wait until every replica has noticed the endpoint, because changes are not logged until then
     crate::support::until(async || {
         let of = thread.put("state/k", "1");
         of.ok().await;
@@ -180,7 +180,7 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
     traced(one.client().thread().put("state/k", "1"), 1)
         .ok()
         .await;
-    // after the first delivery attempt, the event is recorded, so a replica that is started later can find it
+    // once the first delivery attempt has been made, the event is recorded, so a replica that starts later can find it
     receiver.await_got("/a", 1).await;
     one.stop();
     receiver.set("/a", AnswerMode::Well);

@@ -437,7 +437,7 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
-    // the restoration does not end the thread's turn, which is not part of a checkpoint
+    // restoring a checkpoint does not end the thread's turn, because checkpoints do not contain turns
     let others = thread.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let held = room.backend.get_turn(&thread.id, Access::All).await;

@@ -90,7 +90,7 @@ fn after(last: &ListedConversation) -> PageStart {
     }
 }
 
-/// Lists all conversations by cursor. Runs `between` before each page except the first.
+/// Lists all conversations page by page, following the cursors. Runs `between` before each page except the first.
 async fn by_cursor(room: &Room, limit: usize, between: impl AsyncFn()) -> Vec<ThreadId> {
     let mut all = Vec::new();
     let mut start = PageStart::Offset(0);
@@ -203,7 +203,7 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();
-    // the tolerance allows for a pause of Redis between two clock readings, but not for a use, which adds ten minutes
+    // Redis may pause between two clock readings; a use of the thread would add ten minutes
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");

@@ -1,4 +1,4 @@
-//! Tests a bucket with more threads than one group of the index in Redis has.
+//! Tests a bucket with more threads than fit into one group of the index in Redis.
 
 use threadkeep_domain::ThreadId;
 use threadkeep_store::Reaped;

@@ -104,7 +104,7 @@ async fn an_erased_owner_has_no_thread_and_no_archive(room: Room) {
 
     let erased = erase(&room, "ann").await;
 
-    // the expired thread counts as an archive if it was already ended
+    // the expired thread counts as an archive if it had already been ended
     assert_eq!(erased.threads + erased.archives, 4, "{erased:?}");
     assert!(erased.archives >= 1, "{erased:?}");
     for thread in [&living, &destroyed, &restored, &expired] {
@@ -514,7 +514,7 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
         idempotency: Some(once("rotate", "rotate")),
         ..Conditions::default()
     };
-    // rotate the id before the thread has an owner, as at a login
+    // rotate the id before the thread has an owner, as happens at a login
     let second = rotate_by(&room, &first, by_key).await;
     give(&second, "ann").await;
     let third = rotate(&room, &second).await;
@@ -625,7 +625,7 @@ async fn a_thread_that_has_moved_often_is_erased_in_steps(room: Room) {
     room.watch(&ids[0], 3_600 * SECOND).await;
     ids[0].merge(&[set("k", "1")]).await;
     for number in 0..MOVES {
-        // all rotations together may take more than a minute on a busy machine
+        // keep tombstones for an hour, because all rotations together may take more than a minute on a busy machine
         let (free, hour) = (Conditions::default(), 3_600 * SECOND);
         let to = rotate_as(&room, &ids[number], free, hour).await;
         to.merge(&[set("secret", "1")]).await;

@@ -136,7 +136,7 @@ async fn a_put_after_the_end_makes_another_namespace(room: Room) {
             .version,
         1
     );
-    // the new namespace has neither the former idle time nor the lifetimes of former entries
+    // the new namespace inherits neither the idle time of the old namespace nor the lifetimes of its entries
     room.advance(100 * IDLE);
     assert_eq!(space.body("k").await.unwrap(), "new!");
     assert_eq!(space.counts().await, (2, 7));

@@ -251,7 +251,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
         ..unplaced
     };
     room.backend.import(&thread.id, &placed).await.unwrap();
-    // a thread of the same owner can be replaced without a reserved place
+    // no reserved place is needed to replace a thread of the same owner
     room.backend.import(&thread.id, &unplaced).await.unwrap();
 
     let unowned = Image {

@@ -14,7 +14,7 @@ use super::scope_room::{self, item, set_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the content of `image` for comparisons, without the life and the expiry.
+/// Returns the content of `image` without the life and the expiry, for comparisons.
 pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     let mut thread = image.thread.clone();
     thread.stamp.life = Default::default();

@@ -172,7 +172,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     }
 }
 
-/// A back end in which call `dies_at` and later calls never return. If `is_done`, the store still executes that call.
+/// A back end whose calls never return from call `dies_at` on. If `is_done`, the store still executes call `dies_at`.
 pub(super) struct DyingResponses {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -499,7 +499,7 @@ async fn a_repeat_is_the_same_response(room: Room) {
 
 async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
     for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
-        // the store calls: start of the thread, start of the response, three answers, two tool calls, end
+        // the calls start the thread and the response, store three answers and two tool calls, and end the response
         for dies_at in 0..8 {
             let model = Arc::new(Counting {
                 steps: 2,

@@ -221,7 +221,7 @@ async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
 
     let told = turns.iter().zip(&tokens).enumerate();
     let told = told.map(async |(number, (turn, token))| {
-        // one response in four has not begun, and the events of two other responses start with a gap
+        // a quarter of the responses have not begun, and the events of two others start with a gap
         let first = u64::from(number % 4 == 2 && number < 10);
         turn.tell(*token, first, &events(number)).await
     });

@@ -157,7 +157,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
-        // some cases have more concurrent calls than the default limit lets wait
+        // in some cases, more calls wait at the same time than the default limit allows
         bounds: CallLimits {
             waiting: usize::MAX,
             ..CallLimits::DEFAULT
@@ -255,7 +255,7 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Calls `act` for each number. Sets the room's clock back by the elapsed time, so the clock must be ahead.
+    /// Calls `act` for each number. Sets the clock back by the elapsed time, so callers must advance the clock first.
     pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
         const AT_A_TIME: u64 = 256;
         for first in numbers.clone().step_by(AT_A_TIME as usize) {

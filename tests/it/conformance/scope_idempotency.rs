@@ -168,7 +168,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // a little less than a minute, because a slow machine adds time
+    // advance by a little less than a minute, because a slow machine adds time
     room.advance(50 * SECOND);
     session.run_once(numbered_once(150), &[]).await.unwrap();
 

@@ -14,7 +14,7 @@ pub(super) fn idle(room: &Room) -> Place {
     room.session().idling(100 * SECOND)
 }
 
-/// Asserts that `attempt` returns true. Repeats an attempt that takes longer than `MOMENT`, as the machine may stall.
+/// Asserts that `attempt` returns true. Repeats attempts that take longer than `MOMENT`, because machines may stall.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {

@@ -181,7 +181,7 @@ async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: R
 
 async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) {
     for is_done in [false, true] {
-        // fail at each store call in turn; their number varies, because several events may be written in one call
+        // fail at each store call in turn; the number of calls varies, because one call may write several events
         let mut dies_at = 0;
         loop {
             let model = Arc::new(Counting {

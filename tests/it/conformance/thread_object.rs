@@ -12,7 +12,7 @@ async fn describe(thread: &Subject) -> Thread {
     thread.write(&write).await.unwrap().thread.unwrap()
 }
 
-/// Asserts that two times are close. They were read by two processes, with a possible pause in between.
+/// Asserts that two times are close. Two processes read the times, possibly with a pause in between.
 fn assert_close(one_ms: u64, other_ms: u64) {
     let apart_ms = one_ms.abs_diff(other_ms);
     assert!(apart_ms < 60_000, "{one_ms} and {other_ms}");

@@ -11,7 +11,7 @@ fn only(event_type: EventType) -> EventTypes {
     [event_type].into_iter().collect()
 }
 
-/// Waits until changes of all threads are logged. Replicas take a while to notice a new subscriber.
+/// Waits until changes to all threads are logged. Replicas take a while to notice a new subscriber.
 async fn until_changes_are_logged(ears: &mut Ears, thread: &Subject) {
     let heard = async {
         while ears.hear_all(thread, 1).await[0].contains("created") {

@@ -148,7 +148,7 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
-    // two workers, background work and health checks try once; retries follow after 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, ..
+    // two workers, background work and health checks each try once, and again after 0.1, 0.3, 0.7, 1.5, 2.5 s, ..
     let most = 20 + lasted.as_secs();
     assert!(attempts < most, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);

@@ -226,7 +226,7 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
         let made = link.accepted() - before;
         link.set(Mode::Open);
 
-        // a busy machine may take longer than four seconds, and open more connections
+        // on a busy machine, the writes may take longer than four seconds and open more connections
         let most = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
         assert!((1..=most).contains(&made), "{mode:?}: {made} of {most}");
         until(async || threads[0].put("state/k", "2").send().await.status == 200).await;

@@ -53,7 +53,7 @@ fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
     servers_waiting(&[url.to_owned(), url.to_owned()], wait_replicas)
 }
 
-/// Returns whether `server` reports `role`. The call fails while a sentinel changes the role and connections close.
+/// Returns whether `server` reports `role`. Calls fail while a sentinel is changing the role.
 fn is(server: &RedisServer, role: &str) -> bool {
     let told = server.try_call(&["INFO", "replication"]);
     told.is_ok_and(|told| told.contains(role))
@@ -77,7 +77,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
     // by default, the whole cluster stops when a master fails
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
     let servers = two_servers(&cluster.url(), wait_replicas);
-    // kill the master of the key `watched`, which writes read once a second
+    // kill the master that holds the key `watched`, which writes read once a second
     let settings = servers[0].settings();
     let watched = format!("{}:watched", settings.value("THREADKEEP_KEY_PREFIX"));
     let [master, replica] = cluster.pair_with(&watched);

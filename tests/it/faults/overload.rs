@@ -24,7 +24,7 @@ const CALLS_PER_TICK: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(1);
 const SECONDS: usize = 4;
 
-/// Starts a proxy that delays replies. Returns its address and the counter of its connections.
+/// Starts a proxy that delays replies. Returns its address and its connection counter.
 async fn delaying_proxy(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let link = listener.local_addr().unwrap();

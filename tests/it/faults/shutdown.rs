@@ -38,7 +38,7 @@ async fn a_request_that_runs_at_sigterm_is_finished() {
 
     proxy.set(Mode::Hanging);
     let running = tokio::spawn(thread.post("state/k/push", "2").send());
-    // wait until the proxy holds this request, and not only background work
+    // wait until the proxy is holding this request, not just background work
     until(async || proxy.is_holding(&thread.id)).await;
     server.signal("TERM");
     until(async || TcpStream::connect(address).await.is_err()).await;

@@ -145,7 +145,7 @@ async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
         ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
-    // a callback of a different thread makes the service read the log
+    // a callback for a different thread makes the service read the log
     let (other, heard) = (Heard::default(), Heard::default());
     let waiting = started(&bench.room).await;
     bench.call_as(&waiting.id, registering(&other)).await;

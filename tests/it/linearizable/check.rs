@@ -6,7 +6,7 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// Numbers of comparisons, by which a test shows that it compared enough.
+/// The numbers of comparisons made, so that a test can assert that it compared enough.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     /// Number of reads that began after a write was acknowledged, and therefore had to show that write.

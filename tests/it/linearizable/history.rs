@@ -51,7 +51,7 @@ pub(super) struct History {
     pub(super) reads: Mutex<Vec<Read>>,
     pub(super) writes: Mutex<Vec<Written>>,
     pub(super) events: Mutex<Vec<(Interval, Event)>>,
-    /// Stamp that the last recorded call showed, or the default if there was no thread.
+    /// The stamp that the last recorded call returned, or the default if there was no thread.
     last: Mutex<Stamp>,
 }
 

@@ -54,7 +54,7 @@ fn judge(clients: &Clients) {
     let (hits, reads) = clients.hits();
     let checked = clients.check();
     println!("{checked:?}, {hits} hits of {reads} reads");
-    // an absolute number, because `reads` also counts reads of an unavailable store
+    // require an absolute number of hits, because `reads` also counts reads while the store is unavailable
     assert!(hits > 100, "{hits} of {reads}");
     assert!(checked.bounded > 0 && checked.derived > 0 && checked.conditional > 0);
     for kind in Shown::KINDS {
@@ -124,7 +124,7 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     let clock = Clock::system();
     let max_age = Duration::from_secs(61);
     let setup = Setup {
-        // few enough threads that each thread is read many times a second without a change
+        // few threads, so that each thread is read many times a second without being changed
         threads: 20,
         writes: 500,
         policy: ThreadPolicy {

@@ -137,7 +137,7 @@ fn change(last: Stamp) -> Change {
     }
 }
 
-/// Returns a condition for one write in three: on the stamp `last`, on a wrong stamp, or on existence.
+/// Returns a condition for one write in three: all or part of `last`, part of a wrong stamp, or that the thread exists.
 fn precondition(last: Stamp) -> Option<Precondition> {
     let wrong = Stamp {
         version: last.version + 1_000_000,

@@ -158,7 +158,7 @@ pub(crate) enum Expects {
 pub(crate) enum TombstoneCheck {
     Always,
     Never,
-    /// Checks only tombstones that are newer than the life of a seen stamp, whose index counts as in [`Wanted::Seen`].
+    /// Checks only tombstones newer than the life of a seen stamp, whose index is counted as in [`Wanted::Seen`].
     After(usize),
 }
 

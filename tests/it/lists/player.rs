@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
     Destroyed(Destroyed),
     Read(Option<(Mark, String)>),
     Thread(Option<Description>),
-    /// The turn was granted by this step or, if replayed, by an earlier step with the same key.
+    /// The turn was granted by this step or, if `replayed`, by an earlier step with the same key.
     Granted {
         replayed: bool,
     },
@@ -137,8 +137,8 @@ impl Player {
         }
     }
 
-    /// Returns all events and archives of the thread, in a form that is the same for all stores. An error describes how
-    /// the log is wrong.
+    /// Returns all events and archives of the thread, in a form that is the same for all stores. An error describes
+    /// what is wrong with the log.
     pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
         self.reap().await;
         if !self.subject.exists().await {

@@ -22,7 +22,7 @@ pub struct Client {
     base: String,
 }
 
-/// A thread that a client accesses with the signed id. The thread does not exist before the first write.
+/// A thread that a client accesses with its signed id. The thread does not exist until the first write.
 #[derive(Debug, Clone)]
 pub struct OwnThread {
     client: Client,

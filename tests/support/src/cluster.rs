@@ -149,7 +149,7 @@ impl RedisCluster {
         let id = to.call(&["CLUSTER", "MYID"]);
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
-        // also tell the other masters: a master that learns of the move by gossip may keep an older claim
+        // tell the other masters too, because a master that learns of the move by gossip may keep an older claim
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
         // repeat, because a message in flight may revert the move
         until(|| {
@@ -243,7 +243,7 @@ impl RedisCluster {
     }
 }
 
-/// Finds a free port whose cluster bus port, 10,000 above, is also free. Redis 6.2 cannot use a different bus port.
+/// Finds a free port whose cluster bus port, 10,000 higher, is also free. Redis 6.2 cannot use a different bus port.
 fn free_port_below_another() -> u16 {
     let is_above_free = |port: &u16| {
         let bus = port.checked_add(10_000);

@@ -19,11 +19,11 @@ pub enum Cut {
     After,
 }
 
-/// Selects the commands that count. All other commands, such as those of background work, are forwarded until the cut.
+/// Selects the commands to count. All other commands, such as those of background work, are forwarded until the cut.
 #[derive(Debug)]
 pub struct Counted {
     pub names: &'static [&'static str],
-    /// A command counts only if it contains one of these texts.
+    /// A command is counted only if it contains one of these texts.
     pub about: Vec<String>,
 }
 

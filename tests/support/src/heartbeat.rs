@@ -40,7 +40,7 @@ impl Heartbeat {
     }
 
     /// Returns the CPU time that the server spent during the longest wait for an answer. Elapsed time would depend on
-    /// other processes. Fails if a request got no answer.
+    /// other processes. Fails if a request gets no answer.
     pub async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()

@@ -133,7 +133,7 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        // otherwise, part of an answer would wait until the previous part is acknowledged
+        // disable Nagle's algorithm, which would delay part of an answer until the previous part is acknowledged
         for side in [&client, &server] {
             if side.set_nodelay(true).is_err() {
                 return;

@@ -1,5 +1,5 @@
-//! Compares the library's public API with `public-api.txt`, and fails if they differ: `cargo run -p
-//! threadkeep-public-api`. With `accept`, writes the current list.
+//! Compares the library's public API with `public-api.txt`, and fails if they differ. With the argument `accept`,
+//! writes the current list instead. Usage: `cargo run -p threadkeep-public-api [accept]`
 //!
 //! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. To hide the variable
 //! from build scripts, which would otherwise rebuild, Cargo runs this program as rustdoc.
@@ -58,7 +58,7 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs rustdoc on packages, with the library's features: on the library or on workspace members that it depends on.
+/// Runs rustdoc with the library's features, either on the library or on workspace members that it depends on.
 fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)

@@ -7,7 +7,7 @@ const BATCH_ENTRIES = 100;
 
 export type PlainEntry = Omit<NewEntry, "ifAbsent">;
 
-/** Stores entries in batches of up to `limit` in total size. An entry that is larger than `limit` is sent alone. */
+/** Stores entries in batches. A batch is not larger than `limit`, unless it consists of a single larger entry. */
 export async function putAll(
   kv: KeyValueBatch,
   entries: Iterable<PlainEntry>,

@@ -6,7 +6,7 @@ import { digestOf } from "./names.js";
 const MAX_ID_LENGTH = 128;
 
 export type KvStoreFactoryOptions = ClientSource & {
-  /** Whether all tools of a session or personality share one set of keys, as documented by Ethos. Default: true. */
+  /** If true, all tools of a session or personality share one set of keys, as documented by Ethos. Default: true. */
   shared?: boolean | undefined;
 };
 

@@ -91,7 +91,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 }
 
-/** Decodes an entry. Keyv stores text, or stores objects if it has no serializer. */
+/** Decodes an entry. Keyv stores text, or objects if it has no serializer. */
 function valueOf(entry: Entry | undefined): any {
   return entry?.contentType.startsWith("application/json") ? entry.json() : entry?.text();
 }

@@ -10,7 +10,7 @@ export interface Owners {
   get(owner: string, o?: CallOptions): Promise<{ owner: string; threads: number; sizeBytes: number }>;
   /** Erases all of an owner's data, with as many requests as necessary. */
   erase(owner: string, o?: CallOptions): Promise<{ threads: number; archives: number }>;
-  /** Assigns a thread to `owner`. If `owner` is null, the thread has no owner afterwards. */
+  /** Assigns a thread to `owner`. If `owner` is null, removes the thread's owner. */
   assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
 }
 

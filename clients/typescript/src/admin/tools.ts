@@ -12,7 +12,7 @@ export interface ToolCalls {
   content?: readonly object[] | undefined;
   /** Tool calls outside of a message. */
   toolUse?: readonly object[] | undefined;
-  /** Returns calls of unknown tools in `unknown`. By default, the model receives error messages for such calls. */
+  /** If true, `run` returns calls to unknown tools in `unknown`. By default, the model receives errors for them. */
   ignoreUnknown?: boolean | undefined;
 }
 

@@ -8,7 +8,7 @@ export const SILENCE_MS = 45_000;
 const DEFAULT_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 30_000;
 
-/** A message of a stream. If `type` is empty, only `cursor` is meaningful. */
+/** A message from a stream. If `type` is empty, only `cursor` is meaningful. */
 export interface Step {
   type: string;
   data: string;

@@ -34,7 +34,7 @@ export class ThreadkeepError extends Error {
   constructor(code: ErrorCode, message: string, { status, problem, retryAfterMs, cause }: ErrorInit = {}) {
     super(message, cause === undefined ? undefined : { cause });
     const { type, title, status: _, code: __, detail, request_id, ...rest } = problem ?? {};
-    // some errors have more members, such as `current_version`; they must not replace members of this class
+    // some errors have additional members, such as `current_version`, which must not replace members of this class
     for (const [name, value] of Object.entries(camel<object>(rest))) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }

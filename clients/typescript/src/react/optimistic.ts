@@ -37,7 +37,7 @@ export class Optimistic {
     return this.#base.life !== "";
   }
 
-  /** Whether the thread has expired. Its last state remains visible until a new thread with the same ID is known. */
+  /** True if the thread has expired. Its last state remains visible until a new thread with the same ID is known. */
   get isExpired(): boolean {
     return this.#isExpired;
   }

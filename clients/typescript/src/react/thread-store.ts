@@ -43,7 +43,7 @@ export class ThreadStore {
   readonly actions: Actions;
   readonly #client: Client;
   readonly #thread: Thread;
-  /** Whether the caller chose the thread by ID. Such a store does not move to a new thread after `destroy`. */
+  /** True if the caller chose the thread by ID. Such a store does not move to a new thread after `destroy`. */
   readonly #isNamed: boolean;
   readonly #state: Optimistic;
   readonly #sync: Sync;

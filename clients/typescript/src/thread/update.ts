@@ -6,7 +6,7 @@ import type { Receipt, Snapshot } from "../types/receipt.js";
 const MAX_PAUSE_MS = 1_000;
 const MAX_ATTEMPTS = 100;
 
-/** Reads, calls `change` and merges, in up to `MAX_ATTEMPTS` attempts. An attempt fails if another writer is faster. */
+/** Reads, calls `change`, and merges. Tries up to `MAX_ATTEMPTS` times. A try fails if another writer is faster. */
 export async function updateLoop<S>(
   read: () => Promise<Snapshot<S>>,
   change: (state: Partial<S>) => readonly Operation<any>[] | undefined | void | Promise<readonly Operation<any>[] | undefined | void>,

@@ -27,11 +27,11 @@ export interface HistorySegment {
 export interface Compaction {
   /** Position of the last item to replace. */
   through: number;
-  /** The summary: 1 to 100 items, but no more than `count`. The server generates missing IDs. */
+  /** Number of items up to `through` that the summary replaces. */
   count: number;
-  /** How long to keep the original items. Default: one week. If 0, they are discarded. */
+  /** The summary: 1 to 100 items, but no more than `count`. The server generates missing IDs. */
   items: readonly { id?: string | undefined; value: Json }[];
-  /** How long to keep the original items. Default: one week. 0 discards them. */
+  /** How long to keep the original items. Default: one week. If 0, they are discarded. */
   keepSeconds?: number | undefined;
 }
 

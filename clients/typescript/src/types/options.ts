@@ -49,7 +49,7 @@ export interface WriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
   /** Requires this ETag or version of the thread. "*" requires only that the thread exists. */
   ifMatch?: string | number | undefined;
-  /** Requires this life of the thread: the part of the ETag after `-`. Reuse of an ended ID begins a new life. */
+  /** Requires this life of the thread: the part of the ETag after `-`. Each reuse of an ended ID begins a new life. */
   life?: string | undefined;
   /** TTL of the thread if this write creates it. */
   ttlSeconds?: number | undefined;

@@ -54,8 +54,8 @@ export interface Thread<S extends object = AnyState> {
   replace(state: S, o?: WriteOptions): Promise<Receipt>;
   clear(o?: WriteOptions): Promise<Receipt>;
   /**
-   * Reads `keys`, and merges the operations that `change` returns. Starts over if the thread changed meanwhile.
-   * `change` must not await a write of the same `Thread`, because that write would wait for `update` to finish.
+   * Reads `keys`, and merges the operations that `change` returns. Starts over if another writer has changed the
+   * thread. `change` must not await a write of the same `Thread`, because that write would wait for `update` to finish.
    */
   update<K extends Key<S>>(
     keys: K | readonly K[],
@@ -71,7 +71,7 @@ export interface Thread<S extends object = AnyState> {
   ): Promise<ThreadInfo>;
   /** Ends the thread. A thread from `current()` continues as a new, empty thread. */
   destroy(o?: ExistingWriteOptions): Promise<void>;
-  /** Waits for earlier writes of this object, then takes the turn: a lease on the thread. */
+  /** Takes the turn, which is a lease on the thread. First waits until earlier writes of this object are complete. */
   turn(o?: TurnOptions): Promise<Turn<S>>;
   turnState(o?: CallOptions): Promise<TurnState>;
   /** Copies the thread atomically. */

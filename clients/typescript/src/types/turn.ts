@@ -8,7 +8,7 @@ export interface TurnOptions extends CallOptions {
   ttlSeconds?: number | undefined;
   /** How long to wait while another caller holds the turn. Default: 0. */
   waitSeconds?: number | undefined;
-  /** Whether the server rejects writes by other callers while you hold the turn. */
+  /** If true, the server rejects writes by other callers while you hold the turn. */
   exclusive?: boolean | undefined;
   idempotencyKey?: string | undefined;
 }

@@ -1,4 +1,4 @@
-// Tests that the key-value store meets Ethos's requirements, and fails like Ethos's own store.
+// Tests that the key-value store meets Ethos's requirements, and throws errors in the same cases as Ethos's own store.
 
 import { randomUUID } from "node:crypto";
 import { createKvStoreFactory } from "threadkeep/ethos";

@@ -43,7 +43,7 @@ export interface Site {
   cut(): void;
 }
 
-/** Serves a page with `script` and `html`, and forwards API calls to the server through a proxy, all at one origin. */
+/** Serves a page with `script` and `html`. At the same origin, forwards API calls to the server through a proxy. */
 export async function startSite(server: string, script: string, html = ""): Promise<Site> {
   const proxy = await startProxy(server);
   const site: Server = createServer(async (request, response) => {

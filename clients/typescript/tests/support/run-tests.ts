@@ -5,7 +5,7 @@ interface Chromium {
   launchServer(options: { executablePath: string; args: string[] }): Promise<{ wsEndpoint(): string; close(): Promise<void> }>;
 }
 
-/** Runs test files with one shared browser. Runs three files at a time, because tests are mostly waiting. */
+/** Runs test files with one shared browser. Runs three files at a time, because tests mostly wait. */
 export async function runTests(chromium: Chromium, args: string[] = []): Promise<void> {
   const browser = await chromium.launchServer({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",

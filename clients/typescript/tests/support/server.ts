@@ -54,7 +54,7 @@ let servers = 0;
 export interface Server {
   readonly url: string;
   stop(): Promise<void>;
-  /** Restarts the server at the same address. Data survives only in Redis. */
+  /** Restarts the server at the same address. Only data in Redis survives. */
   restart(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Time limit in ms for steps that take a second on an idle machine, but longer while other tests run. */
+/** Time limit in ms for steps that take one second on an idle machine, but may take longer while other tests run. */
 export const PATIENCE_MS = 300_000;
 
 export async function until(what: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {

@@ -47,7 +47,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const state = view.state.value;
   const chats = conversations(state);
   const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  // chosen only once, so that a later message does not switch the tab that the user is reading
+  // chosen only once, so that a later message does not switch away from the tab that the user is reading
   const firstTab = useRef<string | undefined>(undefined);
   const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);

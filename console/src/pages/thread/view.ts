@@ -88,7 +88,7 @@ export class ThreadView {
     const { signal } = this.#controller;
     try {
       const state = await call(`/v1/threads/${this.id}/state`, { signal });
-      // comes after the read of the state, which extends the thread's lifetime
+      // reads the expiry after the state, because reading the state extends the thread's lifetime
       const thread = await this.#look();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];

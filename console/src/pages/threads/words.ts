@@ -18,7 +18,7 @@ const THREADS_KEPT = 2_000;
 interface CachedWords {
   words: Words | undefined;
   version: string;
-  /** Number of the list refresh that read the words from the history. Undefined if the words come from the state. */
+  /** Number of the list refresh in which the words were read from the history. Undefined for words from the state. */
   list: number | undefined;
 }
 

@@ -6,8 +6,8 @@ use memchr::memchr_iter;
 use crate::json::text::Json;
 use crate::{Heap, heap};
 
-/// Maximum size of the element text in a chunk, in bytes. A larger element gets a chunk of its own. Including its
-/// ordinal and header, a full chunk fits into a 2,048-byte allocation in Redis.
+/// Maximum size of the element text in a chunk, in bytes. A larger element gets its own chunk. A full chunk, including
+/// its ordinal and header, fits into a 2,048-byte allocation in Redis.
 pub const CHUNK_BYTES: usize = 2016;
 
 /// A JSON array, stored as chunks of element text. Adding or removing elements at either end affects only the chunks at
@@ -212,7 +212,7 @@ impl Chunk {
     fn push(&mut self, element: &str) {
         let (len, bytes) = (self.text.len(), element.len() + 1);
         if self.text.capacity() - len < bytes {
-            // grow by an eighth, because exact reservations would copy the text on every push
+            // grow by an eighth, because an exact reservation would copy the text on every push
             let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
             self.text.reserve_exact(bytes.max(ahead));
         }
@@ -221,7 +221,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Removes the first `count` elements, which must be fewer than all. Returns the number of removed bytes.
+    /// Removes the first `count` elements, which must not be all of them. Returns the number of removed bytes.
     fn cut(&mut self, count: usize) -> usize {
         let gone = self.border(count);
         self.text.drain(..gone);

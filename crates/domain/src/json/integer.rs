@@ -1,7 +1,7 @@
 /// Why an increment failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerError {
-    /// The text is not a decimal integer, for example `1.0`, `1e2` or a string.
+    /// The text is not a decimal integer. Examples are `1.0`, `1e2` and strings.
     NotAnInteger,
     /// The value or the sum does not fit in a signed 64-bit integer.
     Overflow,

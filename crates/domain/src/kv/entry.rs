@@ -10,8 +10,8 @@ use crate::{Life, Precondition, Refusal, Stamp};
 /// An entry without its body and use count. Times are in Unix milliseconds, according to the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryHead {
-    /// The version is 1 after the first put, and each later put increments it. The life prevents an entity tag of a
-    /// deleted or expired entry from matching a later entry.
+    /// The version and life. The version is 1 after the first put, and each further put increments it. The life
+    /// prevents the entity tag of a deleted or expired entry from matching a later entry with the same key.
     pub stamp: Stamp,
     /// Size of the body in bytes.
     pub size_bytes: u64,
@@ -34,7 +34,7 @@ pub struct EntryHead {
 pub struct Entry {
     /// Everything except the body and the uses.
     pub head: EntryHead,
-    /// Number of uses, including this read. A read that is retried after a connection failure may count twice.
+    /// Number of uses, including this read. A read that is retried after a connection failure may be counted twice.
     pub uses: u64,
     /// When the entry was last put or used, including this read.
     pub last_used_ms: u64,

@@ -8,8 +8,8 @@ use crate::member_text;
 const MARK: &str = "threadkeep:";
 const VERSION: &str = ":1\n";
 
-/// Encodes a text with its kind. The text is not encrypted, because any replica must be able to read it, and the client
-/// knows the conversation anyway.
+/// Encodes text together with its kind. The text is not encrypted, because every replica must be able to read it and
+/// the client knows the conversation anyway.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
     STANDARD.encode(format!("{MARK}{kind}{VERSION}{text}"))

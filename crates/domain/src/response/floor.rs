@@ -22,8 +22,8 @@ pub struct ThreadFloor<'a> {
 }
 
 impl ThreadFloor<'_> {
-    /// Takes the turn for the response `id`, or records that the response works under the turn of its caller. Returns
-    /// the reason if the response must wait.
+    /// Takes the turn for the response `id`, or records that the response works under its caller's turn. If the
+    /// response must wait, returns the reason.
     pub fn take(
         mut self,
         id: ResponseId,
@@ -62,8 +62,8 @@ impl ThreadFloor<'_> {
         Ok(None)
     }
 
-    /// Returns [`Begun::Locked`] if another caller holds the turn. Also records that a caller is waiting for the turn
-    /// to end.
+    /// Returns [`Begun::Locked`] if another caller holds the turn. In that case, also records that a caller is waiting
+    /// for the turn to end.
     fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;

@@ -44,7 +44,7 @@ pub struct HeldResponse {
     is_delivered: bool,
     kept: Duration,
     due: Duration,
-    /// When a sweep takes over or closes the response if it has not ended by then.
+    /// When a sweep takes over or closes the response, unless the response has ended by then.
     due_ms: u64,
     ends_ms: u64,
     text_bytes: u64,
@@ -149,7 +149,7 @@ impl HeldResponse {
         self.answer.is_none().then_some(self.due_ms)
     }
 
-    /// Returns the reason why a different response cannot take the floor from this response. `id` is the id of this
+    /// Returns the reason that a different response cannot take the floor from this response. `id` is the id of this
     /// response.
     pub fn floor_conflict(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
@@ -210,8 +210,8 @@ impl HeldResponse {
         self.turn == Some(self.token)
     }
 
-    /// Returns the stored entry with the number of `entry`, if any. Fails with [`Refusal::Changed`] if an earlier entry
-    /// or event is missing.
+    /// Returns the stored entry with the same number as `entry`, if any. Fails with [`Refusal::Changed`] if an earlier
+    /// entry or event is missing.
     pub fn stored_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
         let next = self.entries.len() as u64 + 1;
         match entry.number {
@@ -274,7 +274,7 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // if the thread is gone, an erasure of the owner can find the response only for this long
+            // once the thread is gone, an erasure of its owner can find the response only for this long
             false => self.kept.min(kept),
         };
         self.keep(now_ms);

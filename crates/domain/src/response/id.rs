@@ -8,8 +8,8 @@ use crate::Heap;
 const PREFIX: &str = "resp_";
 const BYTES: usize = 16;
 
-/// The id of a response: `resp_` followed by 16 bytes in hex. The first byte is the bucket of the scope, by which
-/// stores locate the response.
+/// The id of a response: `resp_` followed by 16 bytes in hex. The first byte is the bucket of the scope. Stores use
+/// this byte to locate the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ResponseId([u8; BYTES]);
@@ -25,7 +25,7 @@ impl ResponseId {
     /// Sorts after every other id.
     pub const MAX: Self = Self([u8::MAX; BYTES]);
 
-    /// Creates an id in `bucket`. The same `entropy` always gives the same id.
+    /// Creates an id in `bucket`. The same bucket and `entropy` always give the same id.
     #[must_use]
     pub fn in_bucket(bucket: u8, mut entropy: [u8; BYTES]) -> Self {
         entropy[0] = bucket;

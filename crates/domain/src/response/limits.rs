@@ -12,13 +12,13 @@ pub struct ResponseLimits {
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum bytes of all items of a response, excluding images, and of a single model answer: 1 KiB to 8 MiB.
+    /// Maximum size in bytes of a single model answer, and of all items of a response without images: 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease each time a third of it has passed.
+    /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease whenever a third of it has passed.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Number of exchanges of the conversation that are sent upstream with a request, 0 to 10000; 0 for all exchanges.
+    /// Number of conversation exchanges that are sent upstream with a request, up to 10000. 0 means all exchanges.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,

@@ -10,7 +10,7 @@ pub struct Outcome {
     pub status: Status,
     /// The output items, in order. Each item is an object with `id` and `type`.
     pub output: Vec<Json>,
-    /// The tokens of all steps.
+    /// The total token usage of all steps.
     pub usage: Usage,
     /// When the response ended, in Unix milliseconds.
     pub ended_ms: u64,
@@ -20,7 +20,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The response ended with an answer, or with calls for the client.
+    /// The response ended with an answer, or with calls for the client to execute.
     Completed,
     /// The response ended before it was complete.
     Incomplete(Incomplete),

@@ -26,7 +26,7 @@ pub enum PromptItem<'a> {
         id: Cow<'a, str>,
         /// The name of the tool.
         name: Cow<'a, str>,
-        /// The arguments, not necessarily JSON.
+        /// The arguments, which are not necessarily JSON.
         arguments: Cow<'a, str>,
     },
     /// The result of an earlier call. Each call has exactly one result, which follows the call.
@@ -44,8 +44,8 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// Name of the member that contains the number of the model answer. The calls of an answer and the items that follow
-/// them have this member.
+/// Name of the member that contains the number of the model answer. The calls of an answer, and the items that follow
+/// the calls, have this member.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
@@ -56,8 +56,8 @@ struct Part<'a> {
     step: Option<&'a str>,
 }
 
-/// Builds a prompt from stored items. Each call gets a unique id and exactly one result, which follows the call or the
-/// whole answer that contains it. Results without a call are dropped.
+/// Builds a prompt from stored items. Each call gets a unique id and exactly one result. The result follows the call,
+/// or the whole answer that contains the call. Results without a call are dropped.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())

@@ -26,7 +26,7 @@ pub struct BeginResponse<'a> {
     pub due: Duration,
     /// Whether the response reserves the floor of its scope.
     pub floor: Floor,
-    /// The data that a different driver needs to continue, up to 8 MiB. If absent, no response begins; see
+    /// The data that a different driver needs to continue, up to 8 MiB. If it is absent, no response begins; see
     /// [`Begun::Free`].
     pub request: Option<&'a Bytes>,
     /// The digest that identifies repeats of the request.
@@ -57,7 +57,7 @@ pub enum Begun {
     Resumed(Journal),
     /// A different driver runs the response.
     Running {
-        /// Time until the driver's lease ends, unless renewed.
+        /// Time until the driver's lease ends, unless it is renewed.
         left: Duration,
     },
     /// The response has ended with this answer.
@@ -67,7 +67,7 @@ pub enum Begun {
     Locked {
         /// The response that holds the turn or the floor; `None` if a client holds the turn.
         by: Option<ResponseId>,
-        /// Time until the turn ends, unless renewed.
+        /// Time until the turn ends, unless it is renewed.
         left: Duration,
     },
     /// An earlier response holds the floor, but its driver has stopped. The caller must end that response first.
@@ -105,14 +105,14 @@ pub struct EndResponse<'a> {
     pub token: Option<TurnToken>,
     /// The number of journal entries that the end is based on.
     pub entries: u64,
-    /// The last events, preceded by the number of the first of them, which must be the next number of the response.
+    /// The number of the first event, and the last events. The number must be the next event number of the response.
     pub events: (u64, &'a [Bytes]),
     /// The answer to all later requests, up to 8 MiB.
     pub answer: &'a Bytes,
     /// How long the answer is kept. In a thread's scope, the limit is the longer of two days and the archive's
-    /// retention, because an erasure of the owner must find the answer.
+    /// retention, because an erasure of the owner must be able to find the answer.
     pub kept: Duration,
-    /// How long the events are kept, at most as long as the answer.
+    /// How long the events are kept. Events are never kept for longer than the answer.
     pub events_kept: Duration,
 }
 

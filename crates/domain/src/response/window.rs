@@ -1,6 +1,6 @@
 use crate::member;
 
-/// Selects the newest exchanges of a conversation. An exchange starts at a user message that follows an item of any
+/// Selects the newest exchanges of a conversation. An exchange starts with a user message that follows an item of any
 /// other kind. Exchanges are never split.
 #[derive(Debug, Clone)]
 pub struct Window {
@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Creates a window of up to `exchanges` exchanges (0 for all) and `bytes` bytes.
+    /// Creates a window of up to `exchanges` exchanges and `bytes` bytes. An `exchanges` of 0 means no limit.
     #[must_use]
     pub fn new(exchanges: usize, bytes: usize) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// Returns how many of the newest items the model reads. Must be called after the last call to [`Self::admit`].
+    /// Returns the number of newest items that the model reads. Call this only after the last call to [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {

@@ -18,11 +18,11 @@ pub struct Compaction<'a> {
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, at least 1 and at most `count`. They get the last positions up to `through`.
+    /// The new items, at least 1 and at most `count`. The new items get the last positions up to `through`.
     pub items: &'a [HistoryItem],
     /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,
-    /// The size limit of the history. The same limit applies separately to all segments of the history together.
+    /// The size limit for the history. The total size of its segments has a separate limit of the same size.
     pub limit: HistoryLimit,
     /// The caller's access to threads.
     pub access: Access,

@@ -40,8 +40,8 @@ pub struct Applied {
     pub taken: Vec<StoredItem>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
-    /// Whether the version changes. A write that [`only_adds`](ScopeWrite::only_adds) existing data does not change the
-    /// version.
+    /// Whether the version changes. A write that [only adds](ScopeWrite::only_adds) data that already exists does not
+    /// change the version.
     pub is_change: bool,
 }
 
@@ -91,7 +91,7 @@ impl ScopeDocument {
         self.tasks_version
     }
 
-    /// Returns the data that the creator of the scope stores with it.
+    /// Returns the data that the creator of the scope stores with the scope.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
@@ -190,7 +190,7 @@ impl ScopeDocument {
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
         let left = before - self.history.summary().len();
-        // the history does not count an item that was removed from a segment
+        // the length of the history does not include an item that was removed from a segment
         let removed = left.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();

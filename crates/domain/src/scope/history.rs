@@ -38,7 +38,7 @@ pub struct StoredItem {
     pub seq: u64,
     /// The client's id.
     pub id: ItemId,
-    /// When the item was added, in Unix milliseconds by the store's clock.
+    /// When the item was added, in Unix milliseconds according to the store's clock.
     pub at_ms: u64,
     /// The value.
     pub value: Json,
@@ -71,7 +71,7 @@ pub(crate) enum Removed {
     Original(ItemId),
 }
 
-/// The limits of a history. An item counts as 64 bytes plus the size of its id and value.
+/// The limits of a history. Each item counts as 64 bytes plus the sizes of its id and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimit {
     /// Maximum total size of all items in bytes.
@@ -87,9 +87,9 @@ pub struct HistorySummary {
     pub first_seq: u64,
     /// The position of the next item.
     pub next_seq: u64,
-    /// Number of positions from `first_seq` up to `next_seq` whose items were removed.
+    /// Number of removed items between `first_seq` and `next_seq`.
     pub removed: u64,
-    /// Size of all items in bytes, as [`HistoryLimit`] counts them.
+    /// Total size of all items in bytes, as [`HistoryLimit`] counts them.
     pub bytes: u64,
 }
 

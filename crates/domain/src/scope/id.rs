@@ -15,7 +15,7 @@ pub enum Scope {
     Kept(ScopeId),
 }
 
-/// The id of a scope that outlives the request. Written as the kind of scope, `:` and an id.
+/// The id of a scope that outlives the request. The text form is the kind of scope, `:` and an id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
     /// `thread:<thread id>`: data that is stored with a thread, and lives as long as the thread.

@@ -21,7 +21,7 @@ pub enum KvOperation {
         /// The key.
         key: ScopeKey,
     },
-    /// Adds `by` to a decimal integer, and keeps the TTL of the key. An absent key counts as 0.
+    /// Adds `by` to a decimal integer, and keeps the TTL of the key. An absent key is treated as 0.
     Increment {
         /// The key.
         key: ScopeKey,

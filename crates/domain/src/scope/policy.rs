@@ -35,7 +35,7 @@ pub struct ScopePolicy {
     pub history: HistoryLimit,
 }
 
-/// The rules of all kinds of scopes. The limits on keys, values and tasks are the same for all kinds.
+/// The rules for all kinds of scopes. The limits on keys, values and tasks are the same for all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopePolicies {
     /// How long a session lives after its last use.

@@ -13,7 +13,7 @@ use crate::{Conditions, Stamp};
 pub struct ScopeWrite<'a> {
     /// Whether the write creates the scope. If so, the scope must not exist yet.
     pub makes: bool,
-    /// Operations on keys, run in order.
+    /// The operations on keys, which run in order.
     pub operations: &'a [KvOperation],
     /// The new task list.
     pub tasks: Option<&'a TasksChange>,
@@ -109,7 +109,7 @@ pub struct TasksChange {
 /// A new record, and optionally the record that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
-    /// The new data that the creator of the scope stores with it, up to 64 KiB.
+    /// The new data that the creator of the scope stores with the scope, up to 64 KiB.
     pub new: Bytes,
     /// The record that the change is based on; `None` accepts any record.
     pub expected: Option<Bytes>,

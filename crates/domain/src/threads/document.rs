@@ -8,10 +8,10 @@ use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
 use crate::{Heap, Refusal, ThreadPolicy, integer};
 
-/// The state of a thread in memory, with its exact size. Implements the reference semantics of operations.
+/// A thread state in memory that tracks its exact size. Implements the reference semantics of operations.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// The counted bytes of a member include its colon and one comma or brace.
+    /// The counted size of a member includes its colon and one comma or brace.
     members: Members<Key, Value>,
 }
 
@@ -91,7 +91,7 @@ impl Document {
         out.push(b'}');
     }
 
-    /// Checks that the values that a write is based on have not changed.
+    /// Checks that no value that a write is based on has changed.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,

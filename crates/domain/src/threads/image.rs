@@ -98,7 +98,7 @@ pub struct Fork<'a> {
     pub checkpoint: Option<u32>,
     /// The position of the last history item to copy. By default, all items are copied.
     pub until: Option<u64>,
-    /// The metadata of the new thread. `None` copies the metadata of the source. `forked_from` is added in either case.
+    /// The metadata of the new thread. `None` copies the metadata of the source. In both cases, `forked_from` is added.
     pub metadata: Option<&'a Json>,
     /// The owner; by default, the owner of the source.
     pub owner: Option<&'a Owner>,
@@ -143,7 +143,7 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// Returns the metadata as two texts, to be joined by the version. Used by stores that read the version only while
+    /// Returns the text of the metadata before and after the version. Used by stores that read the version only while
     /// they copy the thread.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {

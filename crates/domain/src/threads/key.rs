@@ -66,7 +66,7 @@ impl Key {
         &self.0
     }
 
-    /// Returns the number of bytes that the key adds to the size of a state, as a JSON string followed by a colon.
+    /// Returns the number of bytes that the key takes up in a state, as a JSON string followed by a colon.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
         let more: usize = self.0.bytes().map(escape_bytes).sum();

@@ -31,7 +31,7 @@ impl ReservedKeys {
         self.0.is_empty()
     }
 
-    /// Rejects operations that write reserved keys. Clearing a state counts as writing all keys.
+    /// Rejects operations that write reserved keys. An operation that clears the state counts as a write to every key.
     pub fn check(&self, operations: &[Operation]) -> Result<(), Refusal> {
         if self.is_empty() {
             return Ok(());

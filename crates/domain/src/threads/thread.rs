@@ -32,7 +32,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// A thread without its state. Times are in Unix milliseconds by the store's clock.
+/// A thread without its state. Times are in Unix milliseconds, according to the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     /// Version and life.

@@ -8,8 +8,8 @@ const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;
 const MAX_BYTES: usize = 64;
 
-/// A thread id: `thrd_` and characters of `[a-zA-Z0-9]`, 32 to 64 bytes in total. The bytes are stored inline, so that
-/// copies do not allocate.
+/// A thread id: `thrd_` followed by characters of `[a-zA-Z0-9]`, 32 to 64 bytes in total. The bytes are stored inline,
+/// so that copies do not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId {
     bytes: [u8; MAX_BYTES],
@@ -118,7 +118,7 @@ impl fmt::Debug for ThreadId {
     }
 }
 
-/// Returns the first eight hex digits of a name's hash, for logs.
+/// Returns the first eight hex digits of the hash of a name, for logs.
 pub fn short_hash(name: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     hex::encode(&Sha256::digest(name)[..4])

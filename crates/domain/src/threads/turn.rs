@@ -70,7 +70,7 @@ pub struct TakeTurn {
 pub struct TurnGranted {
     /// The token.
     pub token: TurnToken,
-    /// When the turn ends unless it is renewed, in Unix milliseconds by the store's clock.
+    /// When the turn ends unless it is renewed, in Unix milliseconds according to the store's clock.
     pub ends_ms: u64,
     /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
@@ -218,7 +218,7 @@ pub fn renew_turn(
     })
 }
 
-/// Releases a turn. Returns whether another caller is waiting for its end.
+/// Releases a turn. Returns whether another caller is waiting for the turn to end.
 pub fn end_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,

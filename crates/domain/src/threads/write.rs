@@ -13,7 +13,7 @@ use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 /// guards, metadata, operations, limits of the state, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// Operations on the state, run in order, and items to append to the history.
+    /// Operations on the state, which run in order, and items to append to the history.
     pub operations: &'a [Operation],
     /// The values that the operations are based on.
     pub guards: &'a [Guard],
@@ -78,7 +78,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Conditions of a change, checked in this order: owner, idempotency key, tombstone, turn, precondition.
+/// Conditions for a change, checked in this order: owner, idempotency key, tombstone, turn, precondition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// The precondition.
@@ -107,7 +107,7 @@ impl Conditions {
 pub enum Precondition {
     /// The thread exists.
     Exists,
-    /// The thread has this version in any life. 0 requires that the thread does not exist.
+    /// The thread has this version in any life. Version 0 requires that the thread does not exist.
     Version(u64),
     /// The thread has this version and life.
     Stamp(Stamp),

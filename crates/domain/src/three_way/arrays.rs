@@ -158,9 +158,9 @@ impl Elements {
     }
 }
 
-/// Merges the client's changes to an array with the stored changes of others. All elements that either side appended
-/// are kept, stored elements first. Either side may have dropped old elements at the front. For any other change, the
-/// client's array wins.
+/// Merges the client's changes to an array with the changes that others have stored. All elements that either side
+/// appended are kept, stored elements first. Either side may have dropped old elements at the front. For any other
+/// change, the client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => merge_with_base(digest, len, ours, theirs),
@@ -182,8 +182,8 @@ fn merge_with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &El
     Merged::Ours
 }
 
-/// Uses the common prefix as the base. A client that may have read nothing must not replace an array that others
-/// filled.
+/// Uses the common prefix as the base. A client that may not have read the array must not replace elements that others
+/// added.
 fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {

@@ -8,10 +8,10 @@ use crate::{Fingerprint, Key, KeyedValues, Value};
 /// A state that a client sends. It is compared with the snapshots that the client received, because the client does not
 /// say which snapshot it changed.
 ///
-/// The base is usually the newest snapshot. An earlier snapshot is the base if an array continues the array in that
-/// snapshot, and lacks the newest elements of the latest snapshot. If several earlier snapshots match, the base is the
-/// snapshot that shares the most elements with the state. If the state has nothing in common with the latest snapshot,
-/// the client may never have received a state.
+/// The base is usually the newest snapshot. An earlier snapshot is the base if an array in the state continues that
+/// snapshot's array, but lacks the newest elements of the latest snapshot. If several earlier snapshots match, the base
+/// is the snapshot that shares the most elements with the state. If the state has nothing in common with the latest
+/// snapshot, the client may never have received a state.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -46,8 +46,8 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// For the arrays that do not continue the latest snapshot, returns the index of an earlier snapshot that all of
-    /// these arrays continue.
+    /// Returns the index of an earlier snapshot that is continued by all arrays that do not continue the latest
+    /// snapshot.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {

@@ -3,8 +3,8 @@ use super::seen::Seen;
 use super::snapshot::{Snapshot, look_at};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Maximum number of elements that a save pushes in total. Beyond this number, arrays are set as a whole. In Redis, a
-/// push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
+/// Maximum number of elements that a save pushes in total. If a save exceeds this number, whole arrays are set instead.
+/// In Redis, a push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
 const PUSHES_MAX: usize = 1_000;
 
 /// Converts a save of a whole state to operations. The client's changes win over conflicting changes. Other changes
@@ -105,7 +105,7 @@ impl ThreeWay {
 }
 
 impl PendingComparison {
-    /// Adds the operations for the value. At most `may_push` of them are pushes.
+    /// Adds the operations for the value, including up to `may_push` pushes.
     fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))

@@ -1,6 +1,6 @@
 use crate::Fingerprint;
 
-/// Number of newest elements of an array that have their own digests.
+/// Number of newest elements per array that have their own digests.
 pub(super) const NEWEST: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates the snapshot of a compact JSON object that a store has read.
+    /// Creates a snapshot of a state, given as compact JSON from a store.
     #[must_use]
     pub fn of(state: &str) -> Self {
         let mut given = Self::default();

@@ -19,9 +19,9 @@ pub(crate) async fn forget_lives(
 ) -> Result<(), StoreError> {
     let lives = Lives::new(lives);
     for consumer in backend.consumers().await? {
-        // even without records, because a lease holder may have read the log before the purge
+        // an empty list also counts as an erasure, which stops lease holders that read the log before the purge
         backend.forget_events(&consumer, &[]).await?;
-        // twice, because a replay can make a parked event pending in between
+        // pending events are removed twice, because a replay can make a parked event pending in between
         lives.forget_pending(backend, &consumer).await?;
         lives.forget_parked(backend, &consumer).await?;
         lives.forget_pending(backend, &consumer).await?;

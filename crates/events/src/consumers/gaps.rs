@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Minimum interval between the reports of one slot. While an endpoint is failing and the log is short, each read finds
+/// Minimum interval between the reports of one slot. While an endpoint fails and the log is short, every read finds
 /// more gaps.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 

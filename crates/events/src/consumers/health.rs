@@ -15,7 +15,7 @@ struct Note {
 }
 
 impl Health {
-    /// Adopts the time from the ledger's note, unless this replica already has a time. Ignores an unreadable note.
+    /// Adopts the time from the ledger's note, unless this replica already has a time. Ignores unreadable notes.
     pub(super) fn read(&self, note: Option<&Bytes>) {
         let note = note.and_then(|note| serde_json::from_slice(note).ok());
         let Note { failing_since_ms } = note.unwrap_or_default();

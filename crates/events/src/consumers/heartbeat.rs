@@ -1,6 +1,6 @@
-//! Deletes consumers that no replica has run for a day, such as an endpoint that was removed from the settings. Such a
-//! consumer would keep old events in the log. Each replica records which consumers it runs, because other replicas may
-//! have different settings.
+//! Deletes a consumer if no replica has run it for a day, for example because its endpoint was removed from the
+//! settings. The consumer would otherwise keep old events in the log. Each replica records which consumers it runs,
+//! because other replicas may have different settings.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::Outage;
 use threadkeep_store::{Backend, Clock, StoreError, millis};
 
-/// Kind of the registry records that say when a replica last ran a consumer.
+/// The kind of registry records that store when a replica last ran a consumer.
 const KIND: &str = "consumers";
 const MOST: usize = 10_000;
 const EVERY: Duration = Duration::from_secs(3_600);

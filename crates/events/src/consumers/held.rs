@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Total size in bytes of a slot's events at which the slot stops reading the log. Without this limit, a failing
+/// If a slot holds events of this total size in bytes, the slot stops reading the log. Without this limit, a failing
 /// endpoint could hold 80 MiB per slot, because an event may name 64 KiB of keys.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
-/// Total size in bytes of the events of all slots at which each slot is restricted to its share. The shares prevent
-/// failing endpoints from stopping the others. A replica may have a hundred endpoints with four slots each. Slots that
-/// start late or read concurrently can bring the total to twice this limit.
+/// If all slots together hold events of this total size in bytes, each slot is restricted to its share. The shares
+/// prevent failing endpoints from stopping the other endpoints. A replica may have a hundred endpoints with four slots
+/// each. Slots that start late or read concurrently can bring the total to twice this limit.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,8 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The bytes of one slot, which also count toward the total of the replica. Dropping this value subtracts the bytes
-/// from that total.
+/// The number of bytes that one slot holds, which is included in the total of the replica. Dropping this value
+/// subtracts the bytes from that total.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,
@@ -53,8 +53,8 @@ impl SlotBytes {
         self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one event, because
-    /// it could otherwise wait for the other slots forever.
+    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one event;
+    /// otherwise, it could wait for the other slots forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_MAX_BYTES.saturating_sub(self.bytes);
         let left = REPLICA_MAX_BYTES.saturating_sub(self.replica.get());

@@ -1,5 +1,5 @@
-//! Runs durable consumers: webhook endpoints, and subscribers in an app. They receive each event at least once, even if
-//! replicas crash.
+//! Runs durable consumers: webhook endpoints, and subscribers in an app. Consumers receive each event at least once,
+//! even if replicas crash.
 //!
 //! Each consumer has a ledger in the store, with a cursor for each log, the events to retry, and the parked events. The
 //! work of a consumer is divided into slots, which replicas lease. The holder of a lease delivers the events of the
@@ -138,7 +138,7 @@ impl Events {
         pending::list(self, consumer, limit).await
     }
 
-    /// Lists up to `limit` parked events of a consumer after event `after`.
+    /// Lists up to `limit` parked events of a consumer, starting after the event `after`.
     pub async fn parked(
         &self,
         consumer: &str,
@@ -148,8 +148,8 @@ impl Events {
         parked::page(self, consumer, after, limit).await
     }
 
-    /// Delivers parked events again, either the events in `only` or all. Returns the number of events. After an error,
-    /// some events may already have been replayed.
+    /// Replays the parked events in `only`, or all parked events. Returns the number of replayed events. After an
+    /// error, some events may already have been replayed.
     pub async fn replay(
         &self,
         consumer: &str,

@@ -7,7 +7,7 @@ const AT_ONCE: usize = 200;
 /// Maximum sequence number within a millisecond that the text of an id can represent.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
-/// An event that is no longer retried until a replay is requested.
+/// An event that is not retried again until a replay is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     /// The event itself.

@@ -22,9 +22,9 @@ pub struct Pending {
 /// Pending events of a consumer. The list may be up to one second old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingList {
-    /// The events, oldest first. Contains an arbitrary subset if there are too many.
+    /// The events, oldest first. If there are too many, contains an arbitrary subset.
     pub pending: Vec<Pending>,
-    /// Number of all pending events.
+    /// Total number of pending events.
     pub total: u64,
 }
 

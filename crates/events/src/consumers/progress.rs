@@ -27,7 +27,7 @@ impl LogProgress {
         self.cursor
     }
 
-    /// Records that an event was read. Returns false if the event had been read before.
+    /// Records that an event was read. Returns false if the event had already been read.
     pub(super) fn pass(&mut self, position: Position, is_handled: bool) -> bool {
         if position <= self.read {
             return false;

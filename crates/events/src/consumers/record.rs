@@ -12,7 +12,7 @@ pub(crate) struct Record {
     pub(crate) first_attempt_ms: Option<u64>,
     pub(crate) next_attempt_ms: u64,
     pub(crate) last_error: Option<String>,
-    /// True if the event was parked before.
+    /// True if the event was parked, and has been replayed.
     pub(crate) replayed: bool,
 }
 
@@ -51,7 +51,7 @@ impl Record {
         }
     }
 
-    /// Returns the part of the record that may survive an erasure. Records of changes are removed entirely, and other
+    /// Returns the part of the record that an erasure keeps. Records of state changes are removed entirely. Other
     /// records lose only their last error.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_state_change()).then_some(Self {

@@ -51,9 +51,9 @@ pub(super) enum Ended {
 }
 
 impl Slot {
-    /// Delivers events, starting at the ledger's cursor, until `drain` or until the lease is lost. After `drain`,
-    /// finishes deliveries in progress. Cancel safe, because the next lease holder repeats deliveries whose outcome was
-    /// not stored.
+    /// Delivers events, starting at the ledger's cursor, until `drain` is cancelled or the lease is lost. Once `drain`
+    /// is cancelled, finishes deliveries in progress. Cancel safe, because the next lease holder repeats deliveries
+    /// whose outcome was not stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -282,7 +282,7 @@ impl Slot {
         behind
     }
 
-    /// Reports logs that were trimmed beyond the position of this consumer. Must be called after the read.
+    /// Reports logs that were trimmed past the position of this consumer. Call this only after the read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
@@ -300,7 +300,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Stores changes that have waited long enough. Returns false if this replica has lost the slot.
+    /// Stores changes that have been waiting long enough. Returns false if this replica has lost the slot.
     async fn commit_if_due(&mut self) -> bool {
         if self.unsent.is_none() {
             match self.commit_due_in() {

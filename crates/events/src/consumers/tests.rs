@@ -32,7 +32,7 @@ type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 
 struct Recorder {
     types: EventTypes,
-    /// Decides whether to accept an event at an attempt. Attempts are numbered from 1.
+    /// Decides whether to accept an event on a given attempt. The first attempt is number 1.
     judge: Judge,
     attempts: Mutex<BTreeMap<EventId, usize>>,
     taken: Mutex<Vec<Event>>,
@@ -304,7 +304,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the other events are parked at their first attempt, because they are old by now and the consumer is still failing
+    // the other events are parked after their first attempt, because they are old by now and the consumer still fails
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 
@@ -427,7 +427,7 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
     let recorders = [Recorder::new(|_, _| true), Recorder::new(|_, _| true)];
     let _one = bench.consume(&recorders[0]).await;
     let _two = bench.consume(&recorders[1]).await;
-    // both replicas hold slots as soon as each has received a new event
+    // once each replica has received a new event, both replicas hold slots
     until(async || {
         bench.log(ThreadId::random(), 0).await;
         sleep(Duration::from_millis(20)).await;
@@ -539,7 +539,7 @@ async fn a_consumer_that_takes_nothing_leaves_what_comes_in_the_log() {
     until(async || bench.pending().await >= 4_000).await;
     sleep(lazy.first_delay).await;
     let pending = bench.pending().await;
-    // up to 1,000 pending events per slot, and the events in flight
+    // each slot stops reading at 1,000 pending events, but may already have read 256 more
     assert!(pending <= 4 * (1_000 + 256), "{pending}");
     is_broken.store(false, Ordering::Relaxed);
 

@@ -19,7 +19,7 @@ pub struct Timing {
     pub idle_batch: Duration,
     /// Maximum time to sleep when there are no events. A longer sleep could miss a clock jump.
     pub tick: Duration,
-    /// Time limit at shutdown for deliveries that are in progress.
+    /// Time limit for deliveries that are in progress at shutdown.
     pub shutdown: Duration,
 }
 

@@ -20,8 +20,8 @@ const MISSING_MAX: u32 = 3;
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Runs until `stop`, then finishes the deliveries in progress and releases the slots. `poke` triggers an immediate
-    /// check for replays and erasures.
+    /// Runs until `stop` is cancelled, then finishes the deliveries in progress and releases the slots. `poke` triggers
+    /// an immediate check for replays and erasures.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
@@ -132,8 +132,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Immediately stops the workers of all slots that are not in `numbers`, because other replicas hold those slots.
-    /// Returns whether a worker found no ledger.
+    /// Immediately stops the workers of all slots that are not in `numbers`. Other replicas hold those slots. Returns
+    /// whether a worker found no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {

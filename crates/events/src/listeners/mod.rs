@@ -1,4 +1,4 @@
-//! Stores the listeners of this replica by thread, and the positions up to which logs were read for them.
+//! Stores the listeners of this replica by thread, and the position up to which each log was read for its listeners.
 
 use std::collections::HashMap;
 use std::mem;
@@ -119,7 +119,7 @@ impl Listeners {
     }
 
     /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. If the
-    /// log's position is no longer `from`, delivers nothing, because the log is then read again.
+    /// log's position is no longer `from`, delivers nothing, because the log will be read again.
     pub(super) fn deliver_to_listeners(
         &self,
         bucket: u16,
@@ -242,7 +242,7 @@ impl Listener {
 
     /// Returns the position up to which this listener has received all events, or `None` if an event is waiting.
     pub(super) fn received_up_to(&self) -> Option<Position> {
-        // read the position first: all events up to it are in the channel by then
+        // read the position first, because all events up to that position have already been sent to the channel
         let position = self.listeners.lock().get(&self.bucket)?.position;
         if self.heard.is_empty() {
             position

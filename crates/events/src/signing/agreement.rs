@@ -16,9 +16,9 @@ pub(super) struct Agreement {
     /// Digests of the keys, in the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// When this replica last received the cards, which are valid for [`LASTS`]. A process that was frozen for longer
-    /// may have missed replicas that started and stopped in the meantime. All times are monotonic, so that a clock
-    /// change cannot shorten a wait.
+    /// Time at which this replica last received the cards. Cards are valid for [`LASTS`]. A process that was frozen for
+    /// longer than that may have missed replicas that started and stopped in the meantime. Uses monotonic times, so
+    /// that a clock change cannot shorten a wait.
     heard: Option<Instant>,
     /// The time since which all known replicas have had the chosen key.
     shared_since: Option<Instant>,
@@ -85,8 +85,8 @@ impl Agreement {
         self.heard.is_some_and(|heard| now - heard <= LASTS)
     }
 
-    /// Decides which key signs, based on the cards of all live replicas, including this one. `None` represents a
-    /// replica without a card. `now` is the time at which the cards were requested.
+    /// Decides which key signs, based on the cards of all live replicas, including this one. A replica without a card
+    /// is listed as `None`. `now` is the time at which the cards were requested.
     pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let told: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
@@ -170,7 +170,7 @@ mod tests {
         agreement
     }
 
-    /// Passes the same cards to `agreement` every [`LASTS`] from `from` to `to`. Returns the last verdict.
+    /// Passes `cards` to `agreement` once per [`LASTS`], between `from` and `to`. Returns the last verdict.
     fn hear(
         agreement: &mut Agreement,
         cards: &[Option<Card>],

@@ -33,7 +33,7 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a card. Returns `None` if the card has an unknown format. The keys of its replica then count as unknown.
+    /// Parses a card. Returns `None` if the format is unknown, in which case the replica's keys also count as unknown.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }

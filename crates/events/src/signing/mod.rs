@@ -26,10 +26,10 @@ impl Events {
     /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all
     /// replicas have that key.
     ///
-    /// A new key starts to sign after all replicas have had the key for `wait`. Until then, the previous key signs. A
-    /// replica that is down for less than `wait` still counts.
+    /// A new key starts to sign after all replicas have had the key for `wait`. Until then, the previous key signs.
+    /// Replicas that are down for less than `wait` are therefore taken into account.
     ///
-    /// Every program that issues or verifies ids with this store should call this once. A program that does not
+    /// Call this method once in every program that issues or verifies ids with this store. A program that does not
     /// announce its keys prevents the others from changing the signing key. Fails if the ring has several keys and the
     /// store is unavailable.
     #[doc(hidden)]
@@ -105,8 +105,8 @@ impl Sharing {
     }
 
     /// Announces the keys, reads the cards of the other replicas, and decides which key signs. Notes the signing key
-    /// for the next start only if all replicas have that key. If only a misconfigured replica had the key, the next
-    /// start would ignore the note and sign with the chosen key at once.
+    /// for the next start only if all replicas have that key. Otherwise, the note could name a key that only a
+    /// misconfigured replica has. The next start would ignore such a note and sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);

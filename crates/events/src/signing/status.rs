@@ -2,7 +2,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::agreement::Verdict;
 
-/// The agreement of the replicas on the signing key, for metrics. The default is full agreement.
+/// Records for the metrics whether the replicas agree on the signing key. The default is full agreement.
 #[derive(Debug, Default)]
 pub struct SigningStatus(Mutex<Verdict>);
 

@@ -12,7 +12,7 @@ use threadkeep_store::{Backend, StoreError, Watched};
 
 /// Maximum number of events per read of the log.
 const MOST: usize = 256;
-/// Number of events in the first read. Their key names take up to 2 MiB.
+/// Number of events in the first read. Their key names total up to 2 MiB.
 const FIRST: usize = 32;
 /// Approximate limit for the total size of the key names in queued events, in bytes. Without this limit, a stalled
 /// reader could hold many events with a thousand keys each.
@@ -25,7 +25,7 @@ pub struct ThreadCursor {
     pub position: Position,
     /// The thread's stamp at that position.
     pub stamp: Stamp,
-    /// Sequence number of the next history item at that position; 0 if unknown.
+    /// Sequence number of the next history item at `position`; 0 if unknown.
     pub next_seq: u64,
 }
 
@@ -39,7 +39,7 @@ pub enum ThreadItem {
         /// The reader's position at this item.
         cursor: ThreadCursor,
     },
-    /// The reader has missed events that the log does not contain. The reader must read the thread.
+    /// The reader has missed events that are not in the log, so it must read the thread.
     Reset {
         /// Current version of the thread.
         version: u64,
@@ -62,8 +62,8 @@ pub struct ThreadStream {
     verified_up_to: Position,
     behind: Option<CatchUp>,
     /// Number of events to read from the log at once. A read that exceeds the byte limit reduces this number to the
-    /// events that fit; any other read doubles it. Events with many key names are therefore read about twice, not once
-    /// for each event that is taken.
+    /// number of events that fit. Any other read doubles it. As a result, events with many key names are read about
+    /// twice, instead of once for each event that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
     /// True if the thread has moved to a new id. The event that reports the move is the last in the stream.
@@ -154,7 +154,7 @@ impl ThreadStream {
         }
     }
 
-    /// Returns the reader's position if the reader has all events so far, or `None` if more events are available.
+    /// Returns the reader's position, or `None` if more events are available.
     #[must_use]
     pub fn cursor(&self) -> Option<ThreadCursor> {
         if self.behind.is_some() || !self.ready.is_empty() {
@@ -186,7 +186,7 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
-                // yields, because calls to some stores never wait, which would block the other tasks of this worker
+                // calls to some stores never wait, so yield to let the other tasks of this worker run
                 yield_now().await;
                 continue;
             }
@@ -294,8 +294,8 @@ impl ThreadStream {
         }
     }
 
-    /// Queues an event. If events may be missing before it, first queues a reset with the version `reset`, if given.
-    /// Returns whether events may be missing.
+    /// Queues an event. If events may be missing before that event, first queues a reset with the version `reset`, if
+    /// given. Returns whether events may be missing.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {
@@ -327,8 +327,8 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     match event.kind {
         EventKind::Created { .. } => !is_living,
         EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
-        // an expired thread is already absent when its event arrives; the version of a lost thread is unknown; the
-        // changes to an erased thread are no longer in the log
+        // the version cannot be checked in three cases: an expired thread is already absent when its event arrives, the
+        // version of a lost thread is unknown, and the changes to an erased thread are no longer in the log
         EventKind::Destroyed { reason, state_lost } => {
             !is_living
                 || state_lost

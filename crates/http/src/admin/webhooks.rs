@@ -85,8 +85,8 @@ pub(crate) async fn get_webhook(
 
 /// Update a webhook endpoint
 ///
-/// Only this response contains a new secret. Deliveries are also signed with the old secret for another 24 hours. All
-/// replicas apply the change within seconds.
+/// If the request sets a new secret, only this response contains it. Deliveries are also signed with the old secret for
+/// another 24 hours. All replicas apply the change within seconds.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
@@ -140,8 +140,8 @@ pub(crate) async fn delete_webhook(
 
 /// List pending deliveries
 ///
-/// Returns events that the server will try to deliver again, and later events of the same threads, which are delivered
-/// after them. The oldest event comes first. If more than `limit` events are pending, returns an arbitrary subset. The
+/// Returns, oldest first, the events that the server will try to deliver again, and any later events of the same
+/// threads, which are held back until then. If more than `limit` events are pending, returns an arbitrary subset. The
 /// list may be a few seconds out of date.
 #[utoipa::path(
     get,
@@ -167,7 +167,7 @@ pub(crate) async fn get_pending(
 
 /// List failed deliveries
 ///
-/// Returns events that the server failed to deliver for 24 hours, oldest first.
+/// Returns the events that the server could not deliver within 24 hours, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/failed",

@@ -21,7 +21,7 @@ use threadkeep_trace::Phase;
 /// about two chunks into a connection's write buffer anyway.
 const PART_BYTES: usize = 16_384;
 /// Minimum rate at which a client must read while other responses are waiting for memory, averaged over [`CREDIT`]. The
-/// operating system reports progress in steps of up to a third of its buffer. [`CREDIT`] spans several such steps.
+/// operating system reports progress in steps of up to a third of its buffer, so [`CREDIT`] spans several such steps.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
 /// Time limit for a response that waits for memory.
@@ -107,7 +107,7 @@ impl AnswerMemory {
         self.insert(answer, room)
     }
 
-    /// Returns the number of permits for `answer`. A response that exceeds the limit needs all permits.
+    /// Returns the number of permits that `answer` needs. A response that exceeds the limit needs all of them.
     fn wanted(&self, answer: &Bytes) -> u32 {
         let wanted = answer.len().min(self.0.limit_bytes);
         u32::try_from(wanted).unwrap_or(u32::MAX)
@@ -135,7 +135,7 @@ impl AnswerMemory {
         }
     }
 
-    /// Drops responses that clients read too slowly. All waiting responses share one check per [`SLOW_CHECK_INTERVAL`].
+    /// Drops the responses of slow clients. All waiting responses share one check per [`SLOW_CHECK_INTERVAL`].
     fn drop_slow(&self, now: Instant) {
         if now < self.0.next_look.get() {
             return;
@@ -354,7 +354,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        // retries, because on a slow machine, other clients may fall behind, so that memory is freed
+        // retries, because on a slow machine, other clients may fall behind, which frees memory
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

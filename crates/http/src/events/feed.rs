@@ -42,7 +42,7 @@ pub(crate) fn head() -> HttpResponse {
     streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// Streams events until `source` ends or fails, or until the time `until`. The client then reconnects and resumes from
+/// Streams events until `source` ends or fails, but no later than `until`. The client then reconnects and resumes from
 /// its last cursor.
 pub(crate) fn respond(
     source: impl Source,

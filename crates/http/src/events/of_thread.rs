@@ -66,7 +66,7 @@ pub(crate) async fn get_thread_events(
     Query(query): Query<ThreadEventsQuery>,
     last: LastEvent,
 ) -> ApiResult {
-    // read before the store call, because the token may expire during the call
+    // reads the expiration time before the store call, because the token may expire during the call
     let ends = target.valid_until(&request);
     let Listener { api, id, access } = target.listener().await?;
     let after = cursor_of(&api, &id, &last, &query.resume)?;
@@ -114,7 +114,7 @@ impl ThreadFeed {
     }
 
     /// Returns a `reset` to send instead of a hidden event, or `None` if an earlier `reset` covers the event. A
-    /// rotation always gets its own `reset`, because a rotation ends the stream and the client must resume after it.
+    /// rotation always gets its own `reset`, because it ends the stream and the client must resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);
@@ -146,7 +146,7 @@ fn moved(event: &Event) -> ThreadCursor {
             version: event.version,
             life: event.life,
         },
-        // 0 matches any position, because the history keeps its positions when the thread moves
+        // 0 matches any position; no check is needed, because the history keeps its positions when the thread moves
         next_seq: 0,
     }
 }

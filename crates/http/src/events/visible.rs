@@ -15,7 +15,7 @@ pub(super) enum Verdict {
 }
 
 /// A caller that reads the event stream of a thread id. After a thread has ended, a new thread can be created under the
-/// same id. Each of these lives may belong to a different owner.
+/// same id. Each life of the id may belong to a different owner.
 pub(super) struct Viewer {
     api: web::Data<Api>,
     id: ThreadId,

@@ -25,8 +25,8 @@ struct Exchange {
     answer: Option<Value>,
 }
 
-/// Adds a `curl` command to each description, and the example bodies as components. The paths with `current` and with
-/// `{id}` share these components.
+/// Adds a `curl` command to the description of each operation, and adds the example bodies as components. The paths
+/// with `current` and with `{id}` share these components.
 pub(super) struct Examples;
 
 impl Modify for Examples {

@@ -44,7 +44,7 @@ async fn document(request: HttpRequest) -> HttpResponse {
     Encoded::choose(&request, plain, compressed).answer(response)
 }
 
-/// Returns the compressed document. It is compressed only once, because all clients get the same document.
+/// Returns the compressed document. All clients get the same document, so it is compressed only once.
 fn compressed() -> Bytes {
     static GZIP: OnceLock<Bytes> = OnceLock::new();
     GZIP.get_or_init(|| gzip(openapi_json().as_bytes(), Compression::best()))

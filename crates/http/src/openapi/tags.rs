@@ -4,7 +4,7 @@ use utoipa::openapi::OpenApi;
 use super::operations;
 use crate::request::rights::is_below;
 
-/// A path prefix, and the tag of its operations. The first matching row applies.
+/// Path prefixes and the tags of their operations. The first matching row applies.
 const TAGS: [(&str, &str); 23] = [
     ("/v1/threads/current/state", "state"),
     ("/v1/threads/current/keys", "state"),

@@ -18,7 +18,7 @@ const CREDIT: Duration = Duration::from_secs(2);
 /// Interval between checks for slow bodies while other bodies are waiting for memory.
 pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Limits the bytes of request bodies in memory, from their arrival until the request is done.
+/// Limits the memory that request bodies use, from the arrival of a body until its request is done.
 ///
 /// Bytes count only once they arrive, because an announcement costs a client nothing. The oldest incomplete body may
 /// use all of the memory. The other bodies must leave room for one body of maximum size. Incomplete bodies therefore

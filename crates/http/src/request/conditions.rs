@@ -23,7 +23,7 @@ pub(crate) struct WriteConditions {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// The headers `Idempotency-Key` and `x-turn-token` of a write, whose body may contain the expected version.
+/// The headers `Idempotency-Key` and `x-turn-token` of a write. The expected version may be in the body.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -182,8 +182,8 @@ pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     }
 }
 
-/// Returns the idempotency key as the client sent it, and the digests of the key and the request. A retry has the same
-/// method, path, query and body.
+/// Returns the idempotency key as the client sent it, and the digests of the key and the request. The digest of the
+/// request covers method, path, query and body, which are the same in a retry.
 pub fn idempotency(
     request: &HttpRequest,
     body: &[u8],
@@ -215,7 +215,7 @@ pub fn idempotency(
 impl WriteConditions {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
-            // `If-None-Match` would apply to a single key, but conditions of writes apply to the whole thread
+            // `If-None-Match` would apply to a single key, but write conditions apply to the whole thread
             return Err(invalid(
                 "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread",
             ));

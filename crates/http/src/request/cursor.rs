@@ -1,5 +1,5 @@
-//! Formats and parses cursors. A cursor is a position in a list that clients send back. Each cursor contains an
-//! authentication tag, which rejects cursors that belong to a different list.
+//! Formats and parses cursors. A cursor marks a position in a list. Clients send it back to continue from that
+//! position. Each cursor contains an authentication tag, so that a cursor from a different list is rejected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -80,7 +80,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // 1 means that the history is empty, and is omitted, as in cursors of earlier versions
+        // 1, which means that the history is empty, is omitted, as in cursors of earlier server versions
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }

@@ -62,7 +62,7 @@ fn is_entry(method: &Method, path: &str) -> bool {
     method != Method::POST && below.is_some_and(|below| below.contains('/'))
 }
 
-/// Returns whether the caller has no access to the thread in the path. If the caller has access, stores the caller for
+/// Returns whether the caller lacks access to the thread in the path. If the caller has access, stores the caller for
 /// the handler.
 fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let Some(id) = path_part(request, THREAD_INDEX) else {

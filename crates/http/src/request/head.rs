@@ -6,9 +6,9 @@ use actix_web::middleware::Next;
 use super::context::change_context;
 use threadkeep_web::ApiError;
 
-/// Size limit of the URL. Leaves room for 20 percent-encoded keys of maximum length in the query.
+/// Size limit for the URL. Leaves room for 20 percent-encoded keys of maximum length in the query.
 const URL_BYTES: usize = 16_384;
-/// Size limit of URL and headers together. Half of it is enough for the largest cookies that browsers send and load
+/// Size limit for URL and headers together. Half of it is enough for the largest cookies that browsers send and load
 /// balancers forward.
 const HEAD_BYTES: usize = 32_768;
 /// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. Requests with more than 96

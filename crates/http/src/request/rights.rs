@@ -11,7 +11,7 @@ use threadkeep_identity::{ApiKey, Right};
 /// A path prefix, the right to read below the prefix, and the right to write below it.
 type Row = (&'static str, Right, Right);
 
-/// Paths that require an API key, in addition to [`OWN_KEY`] and [`EXPORT`].
+/// Paths that require an API key. [`OWN_KEY`] and paths of a thread that end with [`EXPORT`] also require one.
 static FOR_BACK_ENDS: [Row; 10] = [
     (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),

@@ -28,8 +28,8 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read. `access` is used to check again later, because access can change while an event
-/// stream is open.
+/// A thread that a caller may read. `access` makes it possible to repeat the check, because access can change while an
+/// event stream is open.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,
@@ -104,8 +104,8 @@ impl Target {
         self.api.identity.signed_id(id)
     }
 
-    /// Returns the signed id if the caller is a back end that may write to the thread. The back end can pass the signed
-    /// id to its client.
+    /// Returns the thread's signed id if the caller is a back end that may write to the thread. The back end can pass
+    /// the id to its client.
     pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
         if self.source != Source::ApiKey {
             return None;

@@ -51,7 +51,7 @@ impl<'a> ThreadMaker<'a> {
     }
 
     /// Returns the id for a new thread. Without an idempotency key, the id is random. With a key, every retry gets the
-    /// same id, because the store keeps the key with the thread.
+    /// same id, because the store can find the key only through the thread.
     ///
     /// Keys are scoped to the caller. A caller without credentials is identified only by its address. Its key must be
     /// long enough to be random, because two such callers with the same key must not get the same thread.

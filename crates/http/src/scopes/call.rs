@@ -23,7 +23,7 @@ const CURRENT: &str = "thread:current";
 /// A request whose body names a scope. Scopes are accessible only through this extractor.
 ///
 /// An API key gives access to all scopes. Other callers may use only the scope of their own thread, as `thread:current`
-/// or by an id that they prove they own. All other requests fail with the same error, regardless of the reason.
+/// or by its id, if they prove that the thread is theirs. All other requests fail with the same error.
 ///
 /// `H` is `()` for reads and `Repeatable` for writes. `AROUND` is the number of nesting levels around a value in the
 /// body.

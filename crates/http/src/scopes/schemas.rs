@@ -67,8 +67,8 @@ pub(super) struct GetValues {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
-    /// The key. In sessions, tools and personalities, free text of up to 1,024 bytes. In other scopes, segments of up
-    /// to 128 bytes, separated by `/`.
+    /// The key. In sessions, tools and personalities, the key is free text of up to 1,024 bytes. In other scopes, the
+    /// key consists of segments of up to 128 bytes, separated by `/`.
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
     #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 256)]

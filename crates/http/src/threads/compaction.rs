@@ -114,8 +114,8 @@ pub(super) struct SegmentObject {
 #[derive(Serialize, ToSchema)]
 pub(super) struct SegmentItems<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The `after` parameter for the next page, or the `before` parameter if the newest items come first. Null on the
-    /// last page.
+    /// The position to continue from. Send it as `before` if the newest items come first, otherwise as `after`. Null on
+    /// the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }

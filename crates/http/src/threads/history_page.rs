@@ -25,8 +25,8 @@ pub(super) struct HistoryObject<'a> {
     /// The limit for `size_bytes`. Absent if the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The `after` parameter for the next page, or the `before` parameter with `tail` or if the newest items come
-    /// first. Null on the last page.
+    /// The position to continue from. Send it as `before` if the request has `tail` or the newest items come first,
+    /// otherwise as `after`. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -41,7 +41,7 @@ pub(super) struct HistoryItemObject<'a> {
     /// When the item was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
-    /// The segment that contains the items that this item replaced, until the segment expires.
+    /// The segment with the items that this item replaced, if there are such items and the segment has not expired.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<u32>,

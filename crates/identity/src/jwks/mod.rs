@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for a request that is waiting for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
-/// Maximum number of requests that are waiting for a key. Further requests are rejected at once.
+/// Maximum number of requests that may wait for a key. Further requests are rejected at once.
 const WAITING_REQUESTS_MAX: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
@@ -89,8 +89,8 @@ impl Jwks {
         }
     }
 
-    /// Fetches the set now and then every five minutes. Fetches earlier if a token names an unknown key or the last
-    /// fetch failed, but waits at least five seconds between fetches. Never returns. To stop fetching, drop the future.
+    /// Fetches the set at once and then every five minutes, or earlier if a token names an unknown key or the last
+    /// fetch failed. Waits at least five seconds between fetches. Never returns. To stop fetching, drop the future.
     pub async fn keep_fresh(self) {
         let fetcher = Fetcher::new();
         let (mut has_failed, mut keys_before) = (false, None);
@@ -119,7 +119,7 @@ impl Jwks {
                     has_failed = true;
                 }
             }
-            // set before the count, so that a request that subscribes later sees the pause and does not wait
+            // set before the count changes, so that a request that subscribes later sees the pause and does not wait
             self.0.rests.store(true, Ordering::SeqCst);
             self.0.fetches.send_modify(|count| *count += 1);
             sleep(PAUSE).await;
@@ -148,7 +148,7 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// Returns a future that waits for the next fetch, or `None` if waiting cannot help or too many requests wait.
+    /// Returns a future that waits for the next fetch, or `None` if that cannot help or too many requests are waiting.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
         // key sets never contain shared secrets

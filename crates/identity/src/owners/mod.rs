@@ -16,8 +16,8 @@ pub use header::HeaderOwner;
 #[cfg(feature = "jwt")]
 pub use jwt::JwtOwner;
 
-/// Finds the owner on whose behalf a request acts, such as the logged-in user. Must not block, because it runs on the
-/// worker that serves the request. Closures implement this trait.
+/// Finds the owner on whose behalf a request acts, such as the logged-in user. Implementations must not block, because
+/// they run on the worker that serves the request. Closures implement this trait.
 pub trait OwnerProvider: Send + Sync {
     /// See [`ThreadIdProvider::is_ambient`](super::ThreadIdProvider::is_ambient).
     fn is_ambient(&self) -> bool {
@@ -29,7 +29,7 @@ pub trait OwnerProvider: Send + Sync {
         None
     }
 
-    /// Returns the owner, or `None` if the request has no owner credential. The server answers 401 or 503 to an error.
+    /// Returns the owner, or `None` if the request has no owner credential. Errors are answered with 401 or 503.
     fn owner(
         &self,
         request: &HttpRequest,
@@ -37,7 +37,7 @@ pub trait OwnerProvider: Send + Sync {
     ) -> Result<Option<Owner>, ProviderError>;
 
     /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
-    /// if the credential is already rejected, and `None` if the credential never expires.
+    /// if the credential is invalid, and `None` if it never expires.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

@@ -7,8 +7,7 @@ use html5gum::{Span, Tokenizer};
 
 use super::form::Form;
 
-/// Number of bytes at the beginning of a page in which the page may declare its character set (HTML standard, "prescan
-/// a byte stream").
+/// Number of initial bytes in which a page may declare its character set (HTML standard, "prescan a byte stream").
 const PRESCAN_BYTES: usize = 1_024;
 
 /// Decodes a page. Replaces invalid bytes.

@@ -1,4 +1,4 @@
-/// Collects up to `max_chars` characters of text, with the white space of a rendered page.
+/// Collects up to `max_chars` characters of text, with white space as on a rendered page.
 ///
 /// White space collapses to a single space, and empty lines are removed. Text that is added verbatim keeps its white
 /// space.

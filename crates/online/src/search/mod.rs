@@ -18,7 +18,7 @@ use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
 /// Time limit for a search, from name resolution to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_MAX_BYTES: usize = 1_048_576;
-/// Maximum number of characters in a title and in a snippet. Longer texts are truncated.
+/// Maximum lengths of a title and a snippet in characters. Longer strings are truncated.
 const TITLE_MAX_CHARS: usize = 300;
 const SNIPPET_MAX_CHARS: usize = 2_000;
 /// Maximum size of a URL in bytes. Results with longer URLs are dropped, because `web_fetch` does not accept them.
@@ -132,7 +132,7 @@ fn query_with_site(search: &WebSearch) -> String {
     }
 }
 
-/// Truncates the texts of a result. Returns `None` if its URL is missing or too long.
+/// Truncates the title and the snippet of a result. Returns `None` if its URL is missing or too long.
 fn usable(result: SearchResult) -> Option<SearchResult> {
     let SearchResult {
         title,

@@ -1,5 +1,5 @@
-//! Client for [`SearXNG`](https://docs.searxng.org/dev/search_api). `SearXNG` answers 403 unless its settings allow the
-//! format `json`.
+//! Client for [`SearXNG`](https://docs.searxng.org/dev/search_api). `SearXNG` answers 403 unless the format `json` is
+//! enabled in its settings.
 
 use reqwest::header::ACCEPT;
 use reqwest::{Client, RequestBuilder};

@@ -14,8 +14,8 @@ use threadkeep_service::ScopeService;
 use threadkeep_store::Clock;
 use threadkeep_web::ApiError;
 
-/// Headers that name a scope, for callers with an API key. Each entry has a kind of scope and the header for it. In a
-/// request, `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
+/// Headers that name a scope, for callers with an API key. Each entry has a kind of scope and its header. In a request,
+/// `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
 const SCOPE_HEADERS: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),

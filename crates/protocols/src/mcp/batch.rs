@@ -1,4 +1,4 @@
-//! Parses a body with one message, or with a batch of messages, which revision 2025-03-26 allows.
+//! Parses a body that contains one message or a batch of messages. Revision 2025-03-26 allows batches.
 
 use super::fault::{BATCH_MAX, MessageFault, VALUES_MAX};
 use super::message::Message;

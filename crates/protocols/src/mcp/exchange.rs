@@ -127,8 +127,8 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
     Some(HttpResponse::build(status).json(error))
 }
 
-/// Reads the complete body of an answer that is not an event stream. The answer then has a length, and is counted like
-/// other answers.
+/// Reads the complete body of an answer, unless it is an event stream, so that the answer has a length and is counted
+/// like other answers.
 async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     if content_type.is_some_and(|name| name == "text/event-stream") {
@@ -153,7 +153,7 @@ fn is_json(response: &ServiceResponse) -> bool {
     content_type.is_some_and(|name| name == JSON)
 }
 
-/// Sets the content type of the transport's error texts if it is missing.
+/// Adds a content type to an error from the transport if the error has none.
 fn named_text<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();

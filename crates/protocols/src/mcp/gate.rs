@@ -27,7 +27,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
         .app_data::<web::Data<Mcp>>()
         .ok_or(ApiError::NotFound)
         .and_then(|mcp| mcp.open(request.request()));
-    // the body of a rejected caller is read but not kept (see `Body`)
+    // the body of a rejected request is read but not kept (see `Body`)
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let admitted = opened.and_then(|opened| admit(&request, opened, &body));

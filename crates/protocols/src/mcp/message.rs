@@ -1,6 +1,6 @@
 //! Splits messages before the MCP library reads them.
 //!
-//! The library tries to read a message as each type that it supports, and buffers the values. That costs hundreds of
+//! To read a message, the library tries all types that it supports, and buffers the values. Buffering costs hundreds of
 //! bytes and a few microseconds per value. The arguments of a call therefore bypass the library and reach the tools as
 //! text, which also keeps numbers exact. The number of values in the rest of a message is limited.
 
@@ -47,7 +47,7 @@ impl Message {
     }
 }
 
-/// Returns the id in a body, which need not be a message.
+/// Returns the id in a body, even if the body is not a message.
 fn id(object: &str) -> Option<RequestId> {
     serde_json::from_str(member(object, "id")?).ok()
 }

@@ -82,7 +82,7 @@ async fn read_tasks(scopes: &ScopeService, scope: &Scope) -> Result<String, Serv
     Ok(outcome.to_json())
 }
 
-/// Reads the value of any key, including keys whose names no tool accepts. Some scopes have free-text keys.
+/// Reads the value of any key, including keys whose names no tool accepts. Some scopes allow any text as a key.
 async fn read_key(
     scopes: &ScopeService,
     scope: &ScopeId,

@@ -17,7 +17,7 @@ pub(super) struct Wanted {
     /// events.
     pub(super) state_seq: Option<u64>,
     pub(super) limit: Option<u32>,
-    /// True if the stream waits for later events.
+    /// True if the stream stays open for later events.
     pub(super) waits: bool,
     /// True if the events are sent as server-sent events instead of lines.
     pub(super) as_sse: bool,

@@ -1,8 +1,8 @@
 //! Streams the events of a run, as lines or as server-sent events.
 //!
 //! A stream begins with event 1, `run_started`, and ends with event 2, which reports the end of the run. Clients fail
-//! on unknown event types. `?include=state` adds events for changes to the run's keys and tasks. Such events are
-//! numbered separately, also from 1.
+//! on unknown event types. `?include=state` adds events for changes to the run's keys and tasks. These events are
+//! numbered separately, also starting at 1.
 
 use std::collections::VecDeque;
 use std::time::Duration;

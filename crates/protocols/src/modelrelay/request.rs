@@ -56,8 +56,8 @@ impl RelayRequest {
         Json::parse(text).map_err(|error| wrong_input(format!("the body is not JSON: {error}")))
     }
 
-    /// Returns the identity of the object to create. A repeated request gets the same identity. It is derived from the
-    /// API key, `kind`, and the first of these that is present: `key`, `Idempotency-Key`, the request's id.
+    /// Returns the identity of the object to create. A repeated request gets the same identity. The identity is derived
+    /// from the API key, `kind`, and the first of these that is present: `key`, `Idempotency-Key`, the request's id.
     pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
         let key = match key {
             Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),

@@ -15,7 +15,7 @@ use crate::object::Object;
 use threadkeep_domain::Json;
 use threadkeep_service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 
-/// Maximum size of a workflow's name, and of each text in an error.
+/// Maximum size of a workflow's name, and of each string in an error.
 const TEXT_MAX_BYTES: usize = 4_096;
 const HASH_DIGITS: usize = 64;
 

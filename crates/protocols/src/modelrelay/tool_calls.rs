@@ -15,7 +15,7 @@ use threadkeep_domain::scope::{Scope, ScopeId};
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome, Tool};
 
-/// Maximum number of calls. No model requests that many calls at a time.
+/// Maximum number of calls in a request. No model requests that many calls at a time.
 const CALLS_MAX: usize = 128;
 
 #[derive(Deserialize)]
@@ -127,7 +127,7 @@ impl ToolCall {
 
 impl Named<'_> {
     fn result(&self, outcome: Outcome) -> Value {
-        // shows the tool's own name, because function-calling APIs reject the dots that a model may have used
+        // returns the canonical name, because the name in the call may contain dots, which function-calling APIs reject
         let name = self.tool.map_or(self.name, |tool| tool.as_str());
         match outcome {
             Outcome::Result(result) => {

@@ -28,7 +28,7 @@ pub(super) async fn create_conversation(
         .threads
         .create_with_history(&id, new, items, limit, options);
     let written = created.await.map_err(|error| match error {
-        // the idempotency key created the thread, but the stored answer has expired
+        // an earlier request with this idempotency key created the thread, but its stored answer has expired
         ServiceError::ThreadExists => ServiceError::from(Refusal::IdempotencyKeyReused).into(),
         error => of_items(error),
     })?;

@@ -1,4 +1,4 @@
-//! Edits JSON objects as text, which preserves other members, their order and the exact numbers.
+//! Edits JSON objects as text, to preserve all other members, the order of members, and exact numbers.
 
 use threadkeep_domain::{is_named, members};
 

@@ -40,7 +40,7 @@ pub enum OpenAiError {
     /// The previous response is not stored, or never existed.
     #[error("Previous response with id '{0}' not found.")]
     NoPreviousResponse(String),
-    /// A page starts after an item that was never in the conversation.
+    /// The requested page starts after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
     /// A model response that ended without an answer.
@@ -123,7 +123,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// Adjusts the error of a request for a response, because such requests have more error codes.
+    /// Converts the error for a request that runs a response. Such requests have additional error codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -144,7 +144,7 @@ impl OpenAiError {
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Returns whether the request can succeed later, although the status of the error suggests otherwise.
+    /// Returns whether the request can succeed later, even though the status of the error suggests otherwise.
     pub(super) fn passes(&self) -> bool {
         matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }

@@ -27,8 +27,8 @@ pub(super) fn deleted(id: &ThreadId) -> String {
     format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
 }
 
-/// Renders an item of a history. Other clients may have added arbitrary JSON values. Such a value becomes a member of
-/// an item.
+/// Renders a history item. Other clients may have added JSON values that are not items; such a value becomes a member
+/// of a new item.
 pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
     let value = kept.value.as_str();
     let id = quoted(kept.id.as_str());

@@ -23,7 +23,7 @@ use threadkeep_service::WriteOptions;
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
 const NAME_INDEX: usize = 3;
 const ITEM_INDEX: usize = 5;
-/// Beginning of the base URL whose paths have one more segment than paths below `/v1`.
+/// Beginning of paths below the base URL `/openai/v1`. They have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -38,7 +38,7 @@ pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// True if the request is a message of a socket. Headers about repeats do not apply to messages.
+    /// True if the request is a message of a socket. Headers that identify repeated requests do not apply to messages.
     pub(super) is_message: bool,
 }
 
@@ -81,8 +81,8 @@ impl OpenAiRequest {
         self.protocol.responses.as_ref().ok_or(unknown)
     }
 
-    /// Returns a keyed hash of the caller and its idempotency key, or `None` without a key. A repeated request has the
-    /// same hash.
+    /// Returns a keyed hash of the caller and its idempotency key, or `None` if there is no key. A repeated request has
+    /// the same hash.
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
         if self.caller.is_message {
             return Ok(None);

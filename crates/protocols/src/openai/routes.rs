@@ -118,7 +118,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// Creates a resource that answers other methods with 405 and the methods in `allow`.
+/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have one.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

@@ -50,8 +50,8 @@ impl Caller {
         }
     }
 
-    /// Returns the owner that `user_id` or `channel_key` names. A user can name only itself. A caller with an API key
-    /// must name an owner.
+    /// Returns the owner that `user_id` or `channel_key` names. Users can name only themselves. A caller with an API
+    /// key must name an owner.
     pub(super) fn owner(
         &self,
         request: &HttpRequest,

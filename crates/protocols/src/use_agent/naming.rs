@@ -5,8 +5,8 @@ use sha2::{Digest, Sha256};
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ConversationLabel;
 
-/// Length-prefixed namespace for hashed names, the same as in `threadIdFor` of the TypeScript package. The package's
-/// history for `AgentKit` and this protocol therefore derive the same ids.
+/// Length-prefixed namespace for hashed names, the same as in `threadIdFor` of the TypeScript package. This protocol
+/// and the package's history for `AgentKit` therefore derive the same ids.
 const SPACE: &str = "8:agentkit";
 const DIGEST_BYTES: usize = 24;
 const NAME_MAX_BYTES: usize = 256;

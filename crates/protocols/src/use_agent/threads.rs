@@ -161,7 +161,7 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Ends a thread. For a user, fails if the thread was ended and created again after its owner was checked.
+/// Ends a thread. If the caller is a user, fails if the thread was ended and re-created after the check of its owner.
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,

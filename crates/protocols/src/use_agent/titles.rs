@@ -12,7 +12,7 @@ use threadkeep_store::GLANCE_MAX_BYTES;
 pub(super) const UNTITLED: &str = "New conversation";
 
 const DERIVED_MAX_CHARS: usize = 80;
-/// Number of oldest items that are searched for a user message.
+/// Number of items, oldest first, to search for a user message.
 const OLDEST: usize = 8;
 
 impl UseAgent {

@@ -70,7 +70,7 @@ impl Driver<'_> {
             let begun = responses.begin_response(&self.id, &begin).await;
             only_asks = is_large || was_running;
             match begun {
-                // the response was deleted while this driver waited: do not run it again
+                // the response was deleted while this driver was waiting: do not run it again
                 Err(WriteError::Refused(Refusal::NoThread)) | Ok(Begun::Free) if was_running => {
                     return self.end_before_deletion().map(Opened::Ended);
                 }
@@ -177,15 +177,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns how a deleted response ended. Succeeds only if this process deleted the response, because a deletion
-    /// ends the response first.
+    /// Returns how a response ended before it was deleted. Fails if a different process ended it.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits until a response that a different driver runs has ended. Never begins the response, because a response
-    /// that was deleted after its end would run again.
+    /// Waits until a response that a different driver runs has ended. Never begins the response. Otherwise, a response
+    /// that was deleted after it ended would run again.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -206,7 +205,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the response has ended, for up to `left`, the time until its driver's lease expires.
+    /// Waits until the response has ended, or until `left` is over: the remaining time of its driver's lease.
     async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
         self.await_end(&self.id, left).await
     }

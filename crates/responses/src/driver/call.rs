@@ -61,13 +61,13 @@ impl Driver<'_> {
         self.note(run, index, call, &busy, None).await
     }
 
-    /// Returns an error text for the model if a call exceeds the limit.
+    /// Returns an error message for the model if a call exceeds the limit.
     pub(crate) fn excess(&self, request: &ResponseRequest, call: &PendingCall) -> Option<String> {
         let limit = self.max_tool_calls(request);
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
     }
 
-    /// Returns the state tool of a call, or an error text for the model if the server has no such tool.
+    /// Returns the state tool of a call, or an error message for the model if the server has no such tool.
     fn tool_of(&self, request: &ResponseRequest, call: &PendingCall) -> Result<Tool, String> {
         if let Some(excess) = self.excess(request, call) {
             return Err(excess);

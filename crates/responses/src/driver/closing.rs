@@ -28,7 +28,7 @@ pub(crate) const EVENT_RETENTION: Duration = Duration::from_secs(600);
 /// Retention of an ended response that cannot be read later, in addition to the lease. During this time, the driver can
 /// safely retry the write that ended the response.
 const UNREADABLE_RETENTION: Duration = Duration::from_secs(5);
-/// Retention of an ended response that cannot be read later but is streamed. A reader may not have received the last
+/// Retention of an ended response that is streamed but cannot be read later. Readers may not have received the last
 /// events yet.
 const STREAMED_RETENTION: Duration = Duration::from_secs(60);
 
@@ -42,7 +42,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
-    /// Number of the first event that has not been written yet, and all unwritten events.
+    /// Number of the first unwritten event, and all unwritten events.
     pub(crate) events: (u64, Vec<Bytes>),
 }
 
@@ -66,7 +66,7 @@ impl Left {
     }
 }
 
-/// Reason for closing a response from outside of its driver.
+/// Reason for ending a response from outside its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// A caller cancelled the response.
@@ -228,8 +228,8 @@ impl Ending<'_> {
         }
     }
 
-    /// Reads the session's record. The response is ended only if this record has not changed. A scope without a record
-    /// is not a session.
+    /// Reads the session's record. The write that ends the response requires that the record has not changed. Fails if
+    /// the scope has no record, because it is then not a session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
             access: Access::All,
@@ -314,7 +314,7 @@ impl Ending<'_> {
 }
 
 impl Shared {
-    /// Ends a response from outside of its driver. Returns how the response ended, or `None` if it is no longer stored.
+    /// Ends a response from outside its driver. Returns how the response ended, or `None` if it is no longer stored.
     pub(crate) async fn close(
         &self,
         id: &ResponseId,

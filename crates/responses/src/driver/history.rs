@@ -70,7 +70,7 @@ impl Driver<'_> {
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let exchanges = self.shared.window_exchanges(request);
         let earlier = self.shared.earlier(scope, before, exchanges).await?;
-        // the thread has ended since the client named it, or the item was removed
+        // the thread ended after the client named it, or the item was removed
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());
         }
@@ -137,8 +137,8 @@ impl Driver<'_> {
     }
 }
 
-/// Returns the members of a message that determine its meaning. The values are parsed so that JSON notation does not
-/// affect comparisons.
+/// Returns the members of a message that determine its meaning. The values are parsed so that differences in JSON
+/// notation do not affect comparisons.
 fn said(message: &Json) -> [Option<Value>; 3] {
     ["type", "role", "content"].map(|name| {
         let json = member(message.as_str(), name)?;

@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes a journal entry and the waiting events, and performs a write to the scope, all in one step. Applies the
-    /// entry to the response, or the entry with the same number that an earlier attempt has written.
+    /// Writes a journal entry, the waiting events and a scope write in a single step. Then applies the entry to the
+    /// response or, if an earlier attempt already wrote an entry with the same number, applies that entry.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -53,7 +53,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Retries an idempotent store call for as long as the response's lease may still be valid.
+    /// Runs an idempotent store call. Retries it after temporary errors until the lease may have expired.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

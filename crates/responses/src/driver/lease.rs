@@ -8,11 +8,11 @@ use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// Interval between lease renewals while other steps succeed, or a third of the lease if that is shorter. A renewal
-/// also checks that the thread exists and that the scope is still reserved, and extends the thread's lifetime.
+/// Interval between lease renewals while other steps succeed, or a third of the lease time if that is shorter. Each
+/// renewal also checks that the thread exists and that the scope is still reserved, and extends the thread's lifetime.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// Time at which the store last accepted a step of this driver. A recent step shows that the driver still has the
+/// Time at which the store last accepted a step from this driver. A recent step shows that the driver still has the
 /// response.
 #[derive(Debug)]
 pub(crate) struct LastStep(Mutex<Instant>);
@@ -33,13 +33,12 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Renews the lease at intervals until this driver has lost the response. Renews less often while other steps
-    /// succeed, because those steps also detect the loss.
+    /// Renews the lease at intervals until this driver loses the response. Renews less often while other steps succeed,
+    /// because those steps also detect the loss.
     pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
-        // the first pause is random; otherwise, responses that began together would renew together and delay reads in
-        // Redis
+        // the first pause is random: responses that started together would otherwise renew together and slow down Redis
         let mut pause = every.mul_f64(rand::random());
         let mut kept = Instant::now();
         loop {
@@ -54,7 +53,7 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // This read extends the session's lifetime. For a thread, the renewal itself does so. Handles and runs have
+            // This read extends the session's lifetime. For a thread, the lease renewal does so. Handles and runs have
             // their own lifetimes.
             if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
@@ -70,7 +69,7 @@ impl Driver<'_> {
             .await
     }
 
-    /// Releases the response, so that a different driver can take over immediately. If the call fails, a driver can
+    /// Releases the response so that another driver can take over immediately. If the call fails, another driver can
     /// take over when the lease expires. Returns whether this driver still had the response.
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;

@@ -41,7 +41,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) id: ResponseId,
     pub(crate) scope: &'a ScopeId,
     token: TurnToken,
-    /// Token of the thread's turn, if the response runs under a turn that the caller holds.
+    /// The caller's turn token, if the response runs under a turn that the caller holds.
     lent: Option<TurnToken>,
     last_step: LastStep,
     place: &'a Place,
@@ -74,7 +74,7 @@ impl From<ResponseError> for Stop {
     }
 }
 
-/// Drives a response to its end in this task, and reports the result to all waiting callers.
+/// Runs a response to completion in this task, and reports the result to all waiting callers.
 pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
     let driver = Driver {
         shared: &shared,
@@ -111,7 +111,7 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
-                // if the driver has lost only the reservation of the scope, it still has the response and releases it
+                // a driver that has lost only its scope reservation still has the response, and releases it
                 match self.release().await {
                     true => Err(self.floor_lost_error(new.request.is_background)),
                     false => self.follow().await,
@@ -141,7 +141,7 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// Returns the error for a response that was released because a different caller has reserved its scope.
+    /// Returns the error for a response that was released because another caller has reserved its scope.
     fn floor_lost_error(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // the sweep resumes the response

@@ -13,7 +13,7 @@ pub(crate) struct ScratchState {
 }
 
 impl ScratchState {
-    /// Rebuilds the tool state by repeating the earlier calls of the response in an empty scope.
+    /// Rebuilds the tool state by repeating the response's earlier calls in an empty scope.
     pub(crate) async fn after(
         scopes: &ScopeService,
         course: &Course,

@@ -17,13 +17,13 @@ pub(crate) struct Asked<'a> {
     pub(crate) model: &'a FoundModel,
     pub(crate) history: &'a [Json],
     pub(crate) functions: &'a [Function],
-    /// Whether the model may make calls. The driver drops calls that a model makes nevertheless.
+    /// False if the model must not make calls. The driver then drops any calls that the model makes anyway.
     pub(crate) may_call: bool,
     pub(crate) deadline: Instant,
 }
 
 impl Driver<'_> {
-    /// Sends the question to the model, and reports the pieces of its answer. Returns `None` if the response has no
+    /// Sends the question to the model, and reports its answer piece by piece. Returns `None` if the response has no
     /// time left.
     pub(crate) async fn ask(
         &self,

@@ -1,8 +1,8 @@
 //! Dry runs of tool calls.
 //!
 //! The result of a call depends on its scope, and the result must be stored in the same step as the call's write. The
-//! tool therefore runs on a [`DryRunScopes`], which reads the real scopes. Instead of executing the write, it records
-//! the write and the scope's version.
+//! tool therefore runs against [`DryRunScopes`], which reads the real scopes. Instead of executing a write,
+//! `DryRunScopes` records the write and the scope's version.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

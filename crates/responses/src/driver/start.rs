@@ -9,8 +9,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Starts a driver for a response, unless a driver in this process already runs it. Returns the broadcast of the
-    /// response, and whether a driver was already running.
+    /// Starts a driver for a response, unless a driver in this process already runs it. Returns the response's
+    /// broadcast, and whether a driver was already running.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,

@@ -16,8 +16,8 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Number of calls by which an answer may exceed the response's limit. Each excess call gets only an error, which takes
-/// one write.
+/// Number of calls by which an answer may exceed the response's call limit. Each excess call only receives an error,
+/// which costs one write.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
@@ -128,8 +128,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left. The time limit of a background response, which replicas may resume,
-    /// starts with its request. For other responses, it restarts when a client repeats the request.
+    /// Returns the time that the response has left. For a background response, the time limit is counted from the
+    /// request, even if another replica resumes the response. Otherwise, a repeated request restarts the time limit.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -142,8 +142,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the final status after the model has stopped. The status is incomplete if a limit stopped the model's
-    /// calls.
+    /// Returns the final status after the model has stopped. The status is incomplete if the model reached a limit on
+    /// its calls.
     fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()

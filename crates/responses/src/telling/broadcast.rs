@@ -10,7 +10,7 @@ use crate::values::error::ResponseError;
 use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 
-/// Maximum size of the recent events that are kept in memory, in bytes. Earlier events are read from the store.
+/// Maximum total size of the recent events that are kept in memory, in bytes. Earlier events are read from the store.
 const TAIL_BYTES: usize = 16 * 1_024;
 /// Estimated overhead of an event in memory, in bytes.
 const EVENT_BYTES: usize = 64;
@@ -58,7 +58,7 @@ impl Broadcast {
         self.progress.subscribe()
     }
 
-    /// Sets the number of the first event. Earlier events are in the store.
+    /// Sets the number of the first event in memory. Earlier events are in the store.
     pub(crate) fn begin_at(&self, first: u64) {
         self.tail().first = first;
     }

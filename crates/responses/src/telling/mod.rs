@@ -30,9 +30,9 @@ const BATCH_EVERY: Duration = Duration::from_millis(50);
 const PAGE: usize = 256;
 /// Estimated overhead of an event, in bytes.
 const EVENT_BYTES: u64 = 128;
-/// Maximum size of a response's pieces, as a multiple of the maximum size of its items. Pieces can be larger than
-/// items, because an upstream may break off and start again. Above the limit, items are reported only when they are
-/// complete.
+/// Maximum total size of a response's pieces, as a multiple of the maximum size of its items. The pieces can be larger
+/// than the items, because an upstream may break off and start again. Beyond the limit, only complete items are
+/// reported.
 const PIECES_FACTOR: u64 = 4;
 
 /// Queue for the events of a response. Stays empty if no client streams the response.
@@ -49,7 +49,7 @@ pub(crate) struct EventQueue {
     ended: BTreeMap<usize, u64>,
     /// Calls that the server has not finished yet, by item index.
     own: BTreeMap<u64, OpenItem>,
-    /// Complete calls for the client, which are reported after the server's calls.
+    /// Complete calls for the client, to be reported after the server's calls.
     held: Vec<(OpenItem, Json)>,
     calls: u32,
     next_index: u64,
@@ -58,7 +58,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Creates the queue of a response that has reported nothing since the state in `course`.
+    /// Creates the queue for a response that has reported nothing since it reached the state in `course`.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
@@ -75,8 +75,8 @@ impl EventQueue {
         }
     }
 
-    /// Restores the queue of a response that has lost its driver. Reports unfinished items as incomplete, except
-    /// pending calls.
+    /// Restores the queue of a response that has lost its driver. Reports unfinished items, except pending calls, as
+    /// incomplete.
     pub(crate) async fn resumed(
         responses: &dyn Responses,
         id: &ResponseId,
@@ -235,7 +235,7 @@ impl EventQueue {
     }
 
     /// Reports the end of an answer. Returns the indexes of its items. Calls for the client are reported only after the
-    /// server's calls are done, because a response that ends earlier must not contain them.
+    /// server's calls are done, because a response that ends before then must not contain them.
     pub(crate) fn finish_answer(
         &mut self,
         request: &ResponseRequest,
@@ -314,8 +314,8 @@ impl EventQueue {
         numbers
     }
 
-    /// Reports that the server is running a call. Returns the index of the call's item. Assigns an index if an older
-    /// version wrote the journal without one.
+    /// Reports that the server is running a call. Returns the index of the call's item. Assigns an index if the
+    /// journal, written by an older version, contains none.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,

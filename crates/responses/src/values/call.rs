@@ -20,7 +20,7 @@ pub(crate) struct PendingCall {
     pub(crate) number: u32,
     /// One-based number of the answer that contains the call.
     pub(crate) step: u32,
-    /// Index of the call's item. `None` if the client runs the call or an older version wrote the journal.
+    /// Index of the call's item. `None` if the client runs the call or an older version wrote the journal entry.
     pub(crate) index: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn call_item(
     }
 }
 
-/// Creates the item of a call to a state tool or an unknown tool.
+/// Creates the item for a call to a state tool or an unknown tool.
 pub(crate) fn item_of(
     request: &ResponseRequest,
     course: &Course,

@@ -103,7 +103,7 @@ impl Course {
         response_item_id(prefix, &self.response, request.created_ms, number)
     }
 
-    /// Returns the item at `index` if it is a client's call that is held back until the server's calls are done.
+    /// Returns the item at `index` if it is a call for the client that is held back until the server's calls are done.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(its, _)| *its == index)?;
@@ -125,7 +125,7 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// Creates a call. `place` is the index among the calls of its answer.
+    /// Creates a call. `place` is the index of the call among the calls of its answer.
     pub(crate) fn call(
         &self,
         place: u32,
@@ -219,7 +219,7 @@ impl Course {
         index
     }
 
-    /// Derives an id for a call without one. The id is short enough for all upstreams.
+    /// Derives an id for a call that has none. The id is short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
         let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);

@@ -1,7 +1,7 @@
 //! Converts between the messages of sessions and the items of responses.
 //!
-//! A message has the form `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}` of `ModelRelay`'s
-//! protocol. An item has the form of OpenAI's Responses API.
+//! A message has the form `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}` that
+//! `ModelRelay`'s protocol defines. An item has the form that OpenAI's Responses API defines.
 
 use serde_json::{Value, json};
 use uuid::Builder;
@@ -12,7 +12,7 @@ use threadkeep_domain::{
     text_of,
 };
 
-/// Converts a message to items without ids. Omits parts and messages of unknown forms.
+/// Converts a message to items without ids. Omits parts and messages whose form is unknown.
 #[must_use]
 pub fn items_of_message(message: &str) -> Vec<Json> {
     let content = member(message, "content").filter(|content| content.starts_with('['));

@@ -28,8 +28,8 @@ pub(crate) struct ItemNumbers {
     /// Indexes of messages, other items, and calls that the client runs.
     #[serde(rename = "indexes")]
     pub(crate) items: Vec<u64>,
-    /// Indexes of calls that the server runs. Empty in entries of older versions, which assign an index when a call
-    /// runs.
+    /// Indexes of calls that the server runs. Empty in entries from older versions, which assigned each index when the
+    /// call ran.
     #[serde(default)]
     pub(crate) calls: Vec<u64>,
 }

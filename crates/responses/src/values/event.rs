@@ -11,7 +11,7 @@ use threadkeep_domain::{ItemKind, Json, member_text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver has resumed the response. Readers of the previous driver received its failure with the number of this
+    /// A driver has resumed the response. Readers of the previous driver received its failure under the number of this
     /// event.
     Resumed,
     ItemAdded {
@@ -156,7 +156,7 @@ impl TextKind {
         Some((kind, member_text(part, member).unwrap_or_default().into()))
     }
 
-    /// Returns the member of an item that contains parts of this kind.
+    /// Returns the name of the item member that contains parts of this kind.
     pub(crate) fn list(self) -> &'static str {
         match self {
             Self::Summary => "summary",

@@ -58,7 +58,7 @@ pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
 }
 
 /// Creates a message item from an [`AnswerPart::Message`](super::AnswerPart::Message). `step` is set if the message
-/// follows a call in its answer.
+/// follows a call in the same answer.
 pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json) -> Json {
     let message = message.as_str();
     let members = match message.strip_prefix('{') {
@@ -71,8 +71,8 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
     ))
 }
 
-/// Converts an upstream's item. The new id contains the upstream's id if possible. Adds a status to reasoning without
-/// one. `step` is set if the item follows a call in its answer.
+/// Converts an upstream's item. The new id contains the upstream's id if possible. Adds a status to reasoning that has
+/// none. `step` is set if the item follows a call in the same answer.
 pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
     let its = member_text(item, "id").filter(|its| !its.is_empty());

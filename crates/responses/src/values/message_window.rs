@@ -42,7 +42,7 @@ impl MessageWindow {
     }
 }
 
-/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the bytes of
+/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the data of
 /// images and files.
 fn said_by_user(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;

@@ -1,5 +1,5 @@
-//! Values that drivers and readers of responses exchange: requests, answers of models, items, events and outcomes.
-//! Contains no async code and no I/O.
+//! Values that drivers and readers of responses exchange: requests, model answers, items, events and outcomes. Contains
+//! no async code and no I/O.
 
 pub(crate) mod call;
 pub(crate) mod course;

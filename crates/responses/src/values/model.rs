@@ -13,7 +13,7 @@ use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage,
 /// A model at an upstream. Retries requests as configured.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Sends the question to the model. Fails if the last attempt fails. Dropping the future cancels the request. With
+    /// Sends the question to the model. Fails if all attempts fail. Dropping the future cancels the request. With
     /// `pieces`, streams the answer, sends each piece as soon as it arrives, and waits while the channel is full. If
     /// the channel is closed, continues without sending pieces.
     async fn answer(
@@ -41,7 +41,7 @@ pub trait Model: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Compacts a prompt with the upstream's own operation. Returns `None` if the upstream has no such operation.
+    /// Compacts a prompt using the upstream's own operation. Returns `None` if the upstream has no such operation.
     async fn compact(&self, _: &Question<'_>) -> Result<Option<CompactedPrompt>, UpstreamError> {
         Ok(None)
     }
@@ -103,7 +103,7 @@ pub enum Piece {
     },
     /// More arguments of a call. Never empty.
     Arguments { part: usize, text: String },
-    /// Discards all pieces so far, because the attempt failed and the next attempt begins.
+    /// Discards all pieces sent so far, because the attempt failed and another attempt is starting.
     Void,
 }
 
@@ -193,8 +193,8 @@ pub enum ToolChoice {
     Function(String),
 }
 
-/// Request fields as JSON, in the form of OpenAI's Responses API. An upstream omits the fields that its API cannot
-/// express.
+/// Request fields as JSON, in the form of OpenAI's Responses API. An upstream omits the fields that its API does not
+/// support.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameters {
@@ -216,10 +216,9 @@ pub struct Parameters {
     pub text: Option<Json>,
     /// `{"effort"?, "summary"?}`.
     pub reasoning: Option<Json>,
-    /// Whether to request reasoning in encrypted form. An upstream that does not store responses can read encrypted
-    /// reasoning back.
+    /// Requests reasoning in encrypted form, which can be sent back to an upstream that does not store responses.
     pub encrypted_reasoning: bool,
-    /// Whether items of this server's searches list the URLs of the results.
+    /// Makes the items for this server's searches list the URLs of the results.
     pub search_sources: bool,
     /// Array of stop sequences.
     pub stop: Option<Json>,
@@ -244,7 +243,7 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// Returns whether a limit or a filter cut the answer short at `part`. Calls after that part do not run.
+    /// Returns whether a limit or a filter cut the answer short at `part`. Calls after that part are not run.
     pub(crate) fn is_cut(&self, part: usize) -> bool {
         let mut behind = self.parts.iter().skip(part + 1);
         self.finish != Finish::Done && behind.all(AnswerPart::is_call)
@@ -260,8 +259,8 @@ impl ModelAnswer {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
-    /// The content of a message: an array of `output_text` and `refusal` parts. Alternatively, an object with that
-    /// array as `content` and additional members of the message, such as `phase`.
+    /// The content of a message: an array of `output_text` and `refusal` parts, or an object that contains the array as
+    /// `content` and additional members of the message, such as `phase`.
     Message(Json),
     /// An item that is neither a message nor a call, such as reasoning: an object with a `type`. The object has an `id`
     /// only if the upstream assigned one.

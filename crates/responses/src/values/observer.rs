@@ -12,7 +12,7 @@ pub trait ResponseObserver: fmt::Debug + Send + Sync {
 
     fn ended(&self, _protocol: Protocol, _status: &Status, _time: Duration, _steps: u32) {}
 
-    /// Called when a driver has lost its response to a different driver.
+    /// Called when a driver has lost its response to another driver.
     fn fenced(&self) {}
 
     fn refused(&self, _reason: ResponseRefusal) {}

@@ -56,10 +56,10 @@ pub struct ResponseRequest {
     /// Maximum number of conversation exchanges that the model reads, if lower than the server's setting.
     #[serde(rename = "window_turns")]
     pub window_exchanges: Option<u32>,
-    /// If set, messages are added to the thread's state. Only for conversations.
+    /// If set, the response's messages are added to the thread's state. Allowed only for conversations.
     #[serde(default)]
     pub messages: Option<MessageWindow>,
-    /// The response that this response follows. The request is rejected if a later response has added items to the
+    /// The response that precedes this response. The request is rejected if a later response has added items to the
     /// conversation.
     #[serde(default)]
     pub after: Option<FollowedResponse>,
@@ -73,7 +73,7 @@ pub struct ResponseRequest {
     pub is_background: bool,
     /// Whether the response can be read after its end.
     pub is_kept: bool,
-    /// Whether a repeated request can identify the response. Such a response is kept for a while even if `is_kept` is
+    /// True if a repeated request can identify the response. Such a response is kept for a while even if `is_kept` is
     /// false.
     pub is_repeatable: bool,
     /// Milliseconds since the Unix epoch.

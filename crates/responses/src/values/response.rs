@@ -11,9 +11,9 @@ pub struct NewResponse {
     pub id: ResponseId,
     pub scope: ScopeId,
     pub missing: MissingThread,
-    /// Token of the thread's turn, if the response runs under a turn that the caller holds.
+    /// The caller's turn token, if the response runs under a turn that the caller holds.
     pub lent: Option<TurnToken>,
-    /// Maximum time to wait while a different caller holds the turn.
+    /// Maximum time to wait while another caller holds the turn.
     pub wait: Duration,
     /// Digest of everything that must be identical in a repeated request.
     pub fingerprint: Fingerprint,

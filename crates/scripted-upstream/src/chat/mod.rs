@@ -75,7 +75,7 @@ impl Wire for Chat {
 
     fn events(&self, context: Context<'_>, answer: &Answer) -> Vec<Event> {
         let wants_usage = context.body["stream_options"]["include_usage"] == true;
-        // with `include_usage`, every chunk has the member, but it is null except in the last chunk
+        // with `include_usage`, every chunk has a `usage` member, which is null in all chunks except the last
         let event = |choices: Value, usage: Value, stage: Stage| {
             let mut chunk = object(context, "chat.completion.chunk", choices);
             if wants_usage {
@@ -158,7 +158,7 @@ impl Chat {
     }
 }
 
-/// Returns the log probabilities of a text if the request asks for them.
+/// Returns the log probabilities of `text` if the request asks for them.
 fn of_text(context: Context<'_>, text: Option<&str>) -> Value {
     match text.filter(|_| context.body["logprobs"] == true) {
         Some(text) => {
@@ -200,7 +200,7 @@ fn kind_of(call: &Call) -> (&'static str, &'static str) {
     }
 }
 
-/// Renders a call with its id and name but no arguments, which follow in later deltas.
+/// Renders a call with its id and name but without its arguments, which follow in later deltas.
 fn call_begin(context: Context<'_>, index: usize, call: &Call) -> Value {
     let empty = Call {
         arguments: String::new(),

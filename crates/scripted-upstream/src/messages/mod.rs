@@ -150,7 +150,7 @@ fn stop_reason(answer: &Answer) -> &str {
     }
 }
 
-/// Returns the blocks of an answer. A refusal becomes a text, because this API has no refusals.
+/// Returns the blocks of an answer. A refusal becomes text, because this API has no refusals.
 fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let thinking = answer.reasoning.iter().map(|text| {
         let signature = format!("signature-{}", context.number);

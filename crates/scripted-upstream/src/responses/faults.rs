@@ -1,4 +1,4 @@
-//! Finds mistakes for which OpenAI rejects a response request with status 400, or would do so if items were stored.
+//! Finds mistakes for which OpenAI rejects a response request with status 400, or would reject it if items were stored.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Lists an owner's conversations in pages, newest message first.
 //!
-//! The store lists an owner's threads by last write, which need not be a message. A thread's newest message is at most
-//! [`MOVES_AFTER_MS`] newer than the thread's position in that list. A page is therefore read from the top of the list
-//! until no thread further down can belong to the page.
+//! The store sorts an owner's threads by their last write, which need not be a message. A thread's newest message is at
+//! most [`MOVES_AFTER_MS`] newer than the thread's position in that list. A page is therefore read from the top of the
+//! list until no thread further down can belong to the page.
 
 use super::ranking::Ranking;
 use super::{
@@ -73,7 +73,7 @@ impl ConversationService {
     }
 
     /// Reads one page of the owner's list into `search`. Returns the position of the page's first thread, and the
-    /// cursor of the next page.
+    /// cursor for the next page.
     async fn read(
         &self,
         search: &mut Search,

@@ -1,4 +1,4 @@
-//! Lists threads as conversations for users, ordered by newest message. The messages are the items of a thread's
+//! Lists threads as conversations for users, ordered by their newest messages. The messages are the items of a thread's
 //! history.
 
 mod listing;
@@ -39,7 +39,7 @@ pub struct ListedConversation {
     pub label: ConversationLabel,
     /// Number of items in the history.
     pub messages: u64,
-    /// Time of the newest message. Without messages, the creation time of the thread.
+    /// Time of the newest message, or the creation time of the thread if there are no messages.
     pub newest_ms: u64,
     pub created_ms: u64,
     pub updated_ms: u64,
@@ -62,7 +62,7 @@ pub struct ConversationPage {
     /// Ordered by newest message, then by id, both descending.
     pub conversations: Vec<ListedConversation>,
     pub has_more: bool,
-    /// Number of all conversations of the owner. May include conversations that have just ended.
+    /// Total number of the owner's conversations. May include conversations that have just ended.
     pub total: u64,
 }
 
@@ -73,9 +73,9 @@ impl ConversationService {
         Self { owners, timeout }
     }
 
-    /// Summarizes the histories of threads. A summary contains the values of up to `items` of the oldest items. Long
-    /// values are truncated: see [`HistoryGlance::opening`]. Returns `None` for a missing thread. Does not extend the
-    /// threads' lifetimes.
+    /// Summarizes the histories of threads. A summary contains the values of the oldest items, up to `items` of them.
+    /// Long values are truncated: see [`HistoryGlance::opening`]. Returns `None` for a missing thread. Does not extend
+    /// the threads' lifetimes.
     pub async fn glance(
         &self,
         ids: &[ThreadId],

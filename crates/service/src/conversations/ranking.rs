@@ -41,7 +41,7 @@ impl Ranking {
         self.skipped() + self.limit + 1
     }
 
-    /// Returns whether the page is complete if no other conversation has a message newer than `ms`.
+    /// Returns whether the page is complete, provided that no other conversation has a message newer than `ms`.
     pub(super) fn is_settled(&self, ms: u64) -> bool {
         let newer = self.behind.values().filter(|found| found.newest_ms > ms);
         newer.count() >= self.wanted()

@@ -9,14 +9,13 @@ use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 const STATES_MAX: usize = 16;
 /// Maximum total size of all tracked states except the latest, in bytes.
 const EARLIER_STATES_MAX_BYTES: usize = 65_536;
-/// How long a snapshot can be the base of a save after it was sent, even if the client has since received a newer
-/// snapshot.
+/// Maximum age of a snapshot on which a save can be based, even if the client has since received a newer snapshot.
 ///
 /// The limit is short because clients that only read never send their snapshots back. With a longer limit, a client
 /// that restores an earlier value of an array would seem to have worked on an old snapshot.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(30);
 /// How long a client may work on an empty state after its read failed. The limit is longer than [`SNAPSHOT_MAX_AGE`]
-/// because a save that is based on an empty state does not resemble any snapshot.
+/// because a save based on an empty state does not resemble any snapshot.
 const EMPTY_STATE_MAX_AGE: Duration = Duration::from_secs(300);
 /// Estimated overhead of a tracked state in memory, in bytes.
 const STATE_OVERHEAD_BYTES: usize = 256;
@@ -36,8 +35,8 @@ pub(super) enum ClientView {
 /// Identifies a state that was sent to a client. Later states have higher numbers.
 pub(super) type Number = u64;
 
-/// The states of a thread that a client received, latest first. A client may work on several of them at once, and a
-/// save does not name the state that it is based on.
+/// The states of a thread that a client received, latest first. A client may work on several states at once, and a save
+/// does not identify the state on which it is based.
 #[derive(Debug)]
 pub(super) struct Entry {
     states: Vec<State>,
@@ -50,7 +49,7 @@ struct State {
     at: Instant,
     /// When the state expires unless the client confirms it; `None` if the state does not expire.
     until: Option<Instant>,
-    /// Number of times that the state was sent to the client but not yet sent back.
+    /// Number of copies of the state that were sent to the client and have not been sent back yet.
     open: usize,
 }
 
@@ -114,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// Combines two entries, `later` first. Drops earlier states that the client can no longer send back.
+    /// Puts the states of `later` first. Drops earlier states that the client can no longer send back.
     pub(super) fn followed_by(mut self, mut later: Self) -> Self {
         let now = Instant::now();
         self.states.retain(|state| state.may_be_sent_back(now));

@@ -28,14 +28,15 @@ pub use snapshot_cache::Receipt;
 
 const MAX_METADATA_BYTES: u64 = 131_072;
 
-/// The threads on which a single client, such as a connection, works, and the client's latest snapshots of each thread.
+/// Tracks the threads that a single client, such as a connection, works on, and the client's latest snapshots of each
+/// thread.
 ///
 /// [`Self::save`] compares a whole state with the client's snapshot, and changes only the keys that the client has
 /// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests that take up to 4 MiB of memory. The
-/// least recently updated thread is evicted first. A save without a snapshot sets keys and deletes none.
+/// least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
 ///
-/// For the tombstone time, a destroyed thread rejects writes of clients that have an earlier snapshot and have not read
-/// the thread since. All other clients can start a new life of the thread immediately, because they still use its id.
+/// During the tombstone time, a destroyed thread rejects writes from clients that have an earlier snapshot and have not
+/// read the thread since. All other clients can immediately start a new life, because they still use its id.
 ///
 /// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
 /// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
@@ -58,8 +59,8 @@ pub struct Restored {
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata may have 128 KiB, more than under
-    /// `/v1`, or more if the policy allows more. Metadata is limited because lists of archives include it.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata, which archive lists include, is
+    /// limited to 128 KiB (more than under `/v1`), or to the policy's limit if that is higher.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
@@ -152,8 +153,8 @@ impl Copies {
         merge.await
     }
 
-    /// Destroys a thread. For the tombstone time, the thread rejects later saves of the client until the client has
-    /// read the thread again.
+    /// Destroys a thread. During the tombstone time, the thread rejects the client's saves until the client reads the
+    /// thread again.
     pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
             .deadline(asked)

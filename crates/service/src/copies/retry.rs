@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 pub struct RequestTimes {
     /// When the server read the request. Time in the server's queue counts toward the client's timeout.
     pub read: Instant,
-    /// Earliest time at which the client may have sent the request. The request may have waited until the server read
+    /// Earliest time at which the client may have sent the request. The request may have waited before the server read
     /// it.
     pub sent_after: Instant,
 }
@@ -43,8 +43,8 @@ impl RetryDeadline {
         }
     }
 
-    /// Retries a call until the deadline while the store is unavailable. Unless `may_repeat`, a call that may have
-    /// taken effect is not retried.
+    /// Retries a call until the deadline while the store is unavailable. Unless `may_repeat` is set, a call that may
+    /// have taken effect is not retried.
     pub(super) async fn repeat<T>(
         self,
         may_repeat: bool,

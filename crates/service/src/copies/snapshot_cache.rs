@@ -8,8 +8,8 @@ use threadkeep_domain::{KeyedValues, ThreadId};
 /// Maximum total size of all snapshots, in bytes.
 const MAX_BYTES: usize = 4 * 1_048_576;
 
-/// The snapshots that a client received, by thread. Their memory is limited: the least recently updated thread is
-/// evicted first.
+/// The snapshots that a client received, by thread. Memory use is limited: the least recently updated thread is evicted
+/// first.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
@@ -49,7 +49,7 @@ impl SnapshotCache {
         self.keep(id, Entry::new(self.noted, known, None));
     }
 
-    /// Records a state that is sent to the client. The state expires at `until` unless [`Self::received`] confirms it.
+    /// Records a state sent to the client. The state expires at `until` unless [`Self::received`] confirms it.
     pub(super) fn give(&mut self, id: &ThreadId, known: ClientView, until: Instant) -> Receipt {
         let number = self.add(id, known, Some(until));
         Receipt { id: *id, number }

@@ -73,7 +73,7 @@ impl NamespaceService {
         Self { namespaces, policy }
     }
 
-    /// Returns a copy with a different policy. Protocols use such copies to set their own default lifetimes.
+    /// Returns a copy that uses `policy`. Protocols use such copies to set their own default lifetimes.
     #[must_use]
     pub fn under(&self, policy: EntryPolicy) -> Self {
         Self {
@@ -221,7 +221,7 @@ impl NamespaceService {
         })
     }
 
-    /// Describes the given namespaces in order. Omits namespaces that do not exist.
+    /// Describes the given namespaces, in the given order. Omits namespaces that do not exist.
     pub async fn describe(
         &self,
         namespaces: &[Namespace],
@@ -235,7 +235,7 @@ impl NamespaceService {
     }
 
     /// Lists up to `limit` namespaces with their usage, newest first, starting after `after`. Also returns the cursor
-    /// of the next page if more namespaces follow.
+    /// for the next page if more namespaces follow.
     pub async fn list_namespaces(
         &self,
         after: Option<&NamespacePlace>,

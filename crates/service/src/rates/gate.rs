@@ -13,8 +13,8 @@ use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 /// Runs writes if the rate limits allow them.
 ///
 /// The counters of an address and those of a thread are in different slots of a Redis cluster, so the store updates
-/// them in separate steps. The write is counted against the address first, because that limit can stop a client. If the
-/// thread's limit then rejects the write, the count against the address is reverted.
+/// them in separate steps. The write is counted against the address first, because that limit applies to all threads.
+/// If the thread's limit then rejects the write, the count against the address is reverted.
 ///
 /// The default has no limits.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ enum RateRejection {
 type AddressRates = Vec<(RateName, Rate)>;
 
 impl RateGate {
-    /// Creates a gate that counts writes in `rates`. `timeout` limits the time of a write, including its checks.
+    /// Creates a gate that counts writes in `rates`. `timeout` limits the duration of a write, including its checks.
     #[must_use]
     pub fn new(
         rates: Arc<dyn Rates>,

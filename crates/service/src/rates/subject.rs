@@ -14,7 +14,7 @@ pub struct RateSubject(RefCell<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// Digest of the client's address; `None` if the address does not count.
+    /// Digest of the client's address; `None` if requests are not counted against the address.
     address: Option<Fingerprint>,
     has_counted_address: bool,
     scopes: Vec<ScopeId>,
@@ -27,7 +27,7 @@ pub(super) struct Uncounted {
     pub(super) address: Option<Fingerprint>,
     pub(super) is_first: bool,
     pub(super) is_first_to_scope: bool,
-    /// Whether the write may create its thread. False if an earlier write of the request was already checked for this.
+    /// True if the scope is a thread whose creation this request has not been checked for yet.
     pub(super) may_make: bool,
 }
 
@@ -41,7 +41,7 @@ impl RateSubject {
         }))
     }
 
-    /// Identifies a back end. Its address does not count, because it represents many clients.
+    /// Identifies a back end. Requests are not counted against its address, because it represents many clients.
     #[must_use]
     pub fn back_end() -> Self {
         Self::at(None)
@@ -59,7 +59,7 @@ impl RateSubject {
         address.ok().flatten()
     }
 
-    /// Stops counting the client address of the current task, whose caller has proved to be a back end.
+    /// Stops counting against the client address of the current task, whose caller has proved to be a back end.
     pub fn is_a_back_end() {
         // fails if there are no limits, because then no subject is set
         SUBJECT
@@ -72,7 +72,7 @@ impl RateSubject {
     }
 
     /// Returns the rate limits that the next write to `scope` must still be counted against. Without a subject, each
-    /// write counts separately.
+    /// write is counted separately.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
         let known = SUBJECT.try_with(|subject| {
             let counted = subject.0.borrow();

@@ -90,7 +90,8 @@ const NEXT_CHECK_DELAY: Duration = Duration::from_secs(30 * 86_400);
 /// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
 const CHECKS_PER_CREATION: usize = 10;
 /// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
-/// The last read only omits missing scopes, because new scopes may be listed at any time before they are created.
+/// After the last read, missing scopes are only omitted, because scopes that do not exist yet may be listed at any
+/// time.
 const ROUNDS: usize = 4;
 
 /// Reads the record without extending the lifetime of the scope.
@@ -231,7 +232,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Reads a scope. Returns `None` for a scope without a record, which a different protocol has created.
+    /// Reads a scope. Returns `None` for a scope without a record, which a different protocol created.
     async fn find(
         &self,
         id: Uuid,

@@ -56,7 +56,7 @@ pub struct Run {
     pub outputs: Option<Digested>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// Time of the last change. For an ended run, the time when it ended.
+    /// Time of the last change; for an ended run, the time at which it ended.
     pub updated_ms: u64,
     /// Sequence number of the last event about the run's state.
     pub last_told: u64,

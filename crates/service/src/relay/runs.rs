@@ -117,7 +117,7 @@ impl RunService {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Returns the outputs as a JSON object. Until the run has ended, the object is empty.
+    /// Returns the outputs as a JSON object. The object is empty until the run ends.
     pub async fn outputs(&self, run: &Run) -> Result<Json, ServiceError> {
         if run.outputs.is_none() {
             return Ok(Json::empty_object());
@@ -138,7 +138,7 @@ impl RunService {
         Ok(state)
     }
 
-    /// Returns the scope for the run's tools. Fails with [`Refusal::ScopeEnded`] if the run has ended.
+    /// Returns the scope that the run's tools use. Fails with [`Refusal::ScopeEnded`] if the run has ended.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         let run = self.get(id).await?;
         match run.status {

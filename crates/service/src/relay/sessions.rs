@@ -95,8 +95,8 @@ impl SessionService {
         })
     }
 
-    /// Lists up to `limit` sessions from `offset`, newest first. Without `customer_id`, lists the sessions of all
-    /// customers.
+    /// Lists up to `limit` sessions starting at `offset`, newest first. Without `customer_id`, lists the sessions of
+    /// all customers.
     pub async fn list(
         &self,
         customer_id: Option<Uuid>,
@@ -184,7 +184,7 @@ impl SessionService {
         self.0.scope(id)
     }
 
-    /// Returns the scope for the session's tools. Fails if the session does not exist.
+    /// Returns the scope that the session's tools use. Fails if the session does not exist.
     pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
         self.0.get(id).await?;
         Ok(self.0.scope(id))

@@ -1,5 +1,5 @@
-//! Records changes of a run's state as events. A write that changes keys or tasks appends an item to the history in the
-//! same step.
+//! Records changes to a run's state as events. A write that changes keys or tasks also appends an item to the history
+//! in the same step.
 
 use uuid::{Builder, Uuid};
 

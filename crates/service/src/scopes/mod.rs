@@ -27,14 +27,14 @@ use threadkeep_store::{
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
-    /// The gate of `threads`, or a gate without limits if [`Self::over`] created the service.
+    /// The gate that `threads` uses, or a gate without limits if [`Self::over`] created the service.
     gate: RateGate,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
 
 impl ScopeService {
-    /// Creates a service over `scopes`, which has its own timeouts. If the thread of a scope does not exist, the first
+    /// Creates a service that uses `scopes`, which has its own timeouts. If a scope's thread does not exist, the first
     /// write creates it through `threads`. A change that keeps conflicting with other writers fails after `timeout`.
     #[must_use]
     pub fn new(
@@ -52,7 +52,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a copy that uses a different store of scopes. Its writes do not count toward rate limits.
+    /// Returns a copy that uses a different scope store. Its writes do not count toward rate limits.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
@@ -231,7 +231,7 @@ impl ScopeService {
         Ok(self.scopes.find_item(scope, access, id).await?)
     }
 
-    /// Reads part of the history of an ended thread: of `life`, or of the thread's last life if `life` is `None`.
+    /// Reads part of the history of an ended thread, from `life` or, if `life` is `None`, from the thread's last life.
     pub async fn final_history(
         &self,
         id: &ThreadId,
@@ -246,7 +246,7 @@ impl ScopeService {
         page.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Ends a scope and deletes its contents if its version matches `expected`. Returns whether it existed.
+    /// Ends a scope and deletes its contents if its version matches `expected`. Returns whether the scope existed.
     pub async fn end(
         &self,
         scope: &ScopeId,
@@ -265,7 +265,7 @@ impl ScopeService {
     }
 
     /// Changes the record of a scope. `change` receives the scope with its record, and returns the new record and the
-    /// write. Retries after concurrent changes of the record.
+    /// write. Retries after concurrent changes to the record.
     pub(crate) async fn change_record<'a, W>(
         &self,
         scope: &ScopeId,

@@ -25,8 +25,8 @@ pub struct Changed {
 }
 
 impl ThreadService {
-    /// Applies the change that `change` computes from the thread. Retries after concurrent changes. Returns `None` if
-    /// the thread does not exist, and never creates a thread.
+    /// Applies the change that `change` computes from the thread. Retries after concurrent changes. Never creates a
+    /// thread: returns `None` if the thread does not exist.
     pub async fn change_thread(
         &self,
         id: &ThreadId,

@@ -9,8 +9,8 @@ use threadkeep_domain::{
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.
     ///
-    /// Reads only the keys for which the patch has an object. Detects conflicts by the values of these keys, not by the
-    /// thread's version. Writes to other keys of a busy thread therefore cannot make the patch fail repeatedly.
+    /// Reads only the keys for which the patch has an object. Detects conflicts by comparing the values of those keys,
+    /// not the thread's version. Writes to other keys of a busy thread therefore cannot make the patch fail repeatedly.
     pub async fn patch_state(
         &self,
         id: &ThreadId,

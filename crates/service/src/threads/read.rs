@@ -40,7 +40,7 @@ impl ThreadService {
         Ok(self.store.get_whole(id, self.reader()).await?)
     }
 
-    /// Returns the part of the state under `keys` as a JSON object.
+    /// Returns the values of `keys` as a JSON object.
     pub async fn get_values(
         &self,
         id: &ThreadId,

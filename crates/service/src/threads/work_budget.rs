@@ -25,8 +25,8 @@ impl WorkBudget {
         }
     }
 
-    /// Adds an attempt that processes `bytes`. The first attempt is always allowed. Fails with [`StoreError::Timeout`]
-    /// above the limit, as if the attempts had continued until the timeout.
+    /// Records an attempt that processes `bytes`. The first attempt is always allowed. Above the limit, fails with
+    /// [`StoreError::Timeout`], as if the attempts had continued until the timeout.
     pub(crate) fn spend(&self, bytes: usize) -> Result<(), StoreError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before > 0 && before.saturating_add(bytes) > MAX_BYTES {

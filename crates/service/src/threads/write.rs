@@ -191,7 +191,7 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
-    /// Moves a thread to a new id, in one step. The old id rejects writes for the tombstone time. If the thread does
+    /// Moves a thread to a new id, in one step. The old id rejects writes during the tombstone time. If the thread does
     /// not exist, only generates a new id.
     pub async fn rotate(
         &self,
@@ -206,7 +206,7 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread without a tombstone, so that callers without another id can immediately start a new life of the
+    /// Ends a thread without a tombstone, so that callers that have no other id can immediately start a new life of the
     /// thread.
     pub async fn destroy_for_reuse(
         &self,

@@ -1,7 +1,7 @@
 //! Parses the arguments of tool calls, which are written by models.
 //!
-//! Uses the domain's JSON scanner, which does not round numbers. If several fields have the same name, the last one
-//! counts. Error texts address the model.
+//! Uses the domain's JSON scanner, which does not round numbers. If several fields have the same name, the last one is
+//! used. Error messages are written for the model.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

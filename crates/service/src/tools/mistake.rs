@@ -1,4 +1,4 @@
-//! Reports a model's mistakes as texts that the model can act on.
+//! Reports a model's mistakes as messages that the model can act on.
 
 use super::tool::Tool;
 use crate::ServiceError;

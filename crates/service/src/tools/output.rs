@@ -18,8 +18,8 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the tool's results, without `$ref`. Mistakes do not match the schema. Later versions
-    /// may add members, so clients that store a schema must accept unknown members.
+    /// Returns the JSON Schema of the tool's results, without `$ref`. The schema does not cover mistakes. Later
+    /// versions may add members, so clients that store a schema must accept unknown members.
     #[must_use]
     pub fn output_schema(self) -> Value {
         match self {

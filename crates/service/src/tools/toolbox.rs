@@ -41,7 +41,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub outcome: Outcome,
-    /// True for the remembered answer to an earlier call with the same idempotency key.
+    /// True if this is the remembered answer to an earlier call with the same idempotency key.
     pub replayed: bool,
 }
 
@@ -94,8 +94,8 @@ impl Toolbox {
     }
 
     /// Runs calls in order. A mistake in one call does not stop the later calls. In the scope `request`, each call sees
-    /// the writes of earlier calls, but nothing is stored. A read is a mistake if its result exceeds the space that the
-    /// earlier results have left. If a call fails with an error, the earlier calls have already taken effect.
+    /// the writes of earlier calls, but nothing is stored. A read is a mistake if its result does not fit in the space
+    /// that earlier results have left. If a call fails with an error, the earlier calls have already taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,

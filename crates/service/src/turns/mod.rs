@@ -63,8 +63,8 @@ impl TurnService {
         self.with_threads(self.threads.on_behalf_of(owner))
     }
 
-    /// Takes the turn of a thread. Callers of this replica that are waiting for the same turn get it in the order of
-    /// their arrival. Fails with [`Refusal::TurnTaken`] if the turn is still taken when the wait ends.
+    /// Takes the turn of a thread. Callers that are waiting for the same turn on this replica get it in order of
+    /// arrival. Fails with [`Refusal::TurnTaken`] if the turn is still taken when the wait ends.
     pub async fn take(
         &self,
         id: &ThreadId,
@@ -137,9 +137,8 @@ impl TurnService {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
-    /// Waits until an earlier request with the same idempotency key holds the turn. If its response was lost, that
-    /// request already holds the turn, and the turn never becomes free for callers in the queue. A repeated request
-    /// must therefore poll.
+    /// Polls until an earlier request with the same idempotency key holds the turn. If only the response to that
+    /// request was lost, the request already holds the turn, and a repeated request would wait in the queue in vain.
     async fn granted_before(
         &self,
         id: &ThreadId,
@@ -164,7 +163,7 @@ impl TurnService {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        // if another caller has created the thread in the meantime, this only increments the version
+        // if another caller has created the thread in the meantime, the merge only increments the version
         self.threads.merge(id, &[], WriteOptions::default()).await?;
         Ok(self.turns.take_turn(id, access, take).await?)
     }

@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LINGER: Duration = Duration::from_secs(60);
 
 /// The callers that are waiting for the turn of a thread. The first caller holds the lock and polls the store. The
-/// other callers wait for the lock, which they get in the order of their arrival.
+/// other callers wait for the lock, which they get in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) first: Fair<()>,

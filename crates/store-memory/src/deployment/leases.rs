@@ -24,7 +24,7 @@ struct Lease {
 }
 
 impl Pool {
-    /// Renews the leases of a holder. Adds free slots, or gives slots back, to reach the holder's fair share.
+    /// Renews a holder's leases. Takes free slots, or gives slots back, until the holder has its fair share.
     fn hold(&mut self, slots: u16, holder: &str, ends_ms: u64, now_ms: u64) -> Vec<u16> {
         self.holders.insert(holder.to_owned(), ends_ms);
         self.holders.retain(|_, until_ms| *until_ms > now_ms);

@@ -49,8 +49,8 @@ impl Lists {
         self.0.values().map(|list| list.members.len()).sum()
     }
 
-    /// Returns a page of members, `offset` places after the position `after`. If `offset` is too large for one lock,
-    /// returns the position [`SKIPPED`] places after `after` instead.
+    /// Returns the page of members that starts `offset` places after `after`. If `offset` exceeds [`SKIPPED`], returns
+    /// the position [`SKIPPED`] places after `after` instead.
     fn page(
         &self,
         listing: &Listing<'_>,

@@ -17,7 +17,7 @@ enum Whose {
     Scope(ScopeId),
 }
 
-/// Time at which the full burst of each rate is available again, in microseconds. Indexed by rate.
+/// The time at which each rate's full burst is available again, in microseconds. Indexed by rate.
 #[derive(Debug, Default)]
 struct Counter([u64; RateName::ALL.len()]);
 
@@ -114,7 +114,7 @@ impl Rates for MemoryStore {
         let now_us = self.0.clock.now_ms() * 1_000;
         let take = |counter: &mut Counter| counter.take(rates, now_us);
         let whose = whose.into();
-        // a full store does not store counters of new callers, but still lets them end their threads
+        // a full store does not add counters for new callers, but admits them, so that they can end their threads
         if !has_room && counters.0.get(&whose).is_none() {
             return Ok(take(&mut Counter::default()));
         }

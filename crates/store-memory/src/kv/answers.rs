@@ -7,7 +7,7 @@ use threadkeep_store::{NamespaceRecord, Put, Usage};
 
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The outcome of a put, or the entry's stamp if the precondition was not met.
+    /// The outcome of a put, or the entry's stamp if the precondition failed.
     Put(Result<Put, Stamp>),
     /// The outcome of a deletion; true if the entry existed.
     Deleted(bool),
@@ -84,7 +84,7 @@ impl Answers {
         }
     }
 
-    /// Moves results of up to `limit` expired subjects into `gone`. Returns whether there are more.
+    /// Moves the results of up to `limit` expired subjects into `gone`. Returns whether there are more.
     pub(crate) fn sweep(
         &mut self,
         now_ms: u64,
@@ -123,7 +123,7 @@ impl Remembered for Answer {
     }
 }
 
-/// Counts the name of a namespace once per reference, even though the name is shared.
+/// Counts a namespace's name once per reference, even though the name is shared.
 impl Heap for Answer {
     fn heap_bytes(&self) -> u64 {
         match self {

@@ -62,7 +62,7 @@ impl Namespaces for MemoryStore {
         entry: &NewEntry,
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError> {
-        // copied before locking, because the body may be a slice of a larger buffer
+        // copies the body, which may be a slice of a larger buffer, before taking the lock
         let entry = NewEntry {
             body: Bytes::copy_from_slice(&entry.body),
             ..entry.clone()

@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 use threadkeep_store::{MOST_PARKED, note_given_up};
 
-/// Leases and ledgers. They share one lock, so that only the holder of a lease can store progress.
+/// Leases and ledgers, which share one lock so that only the holder of a lease can store progress.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
@@ -54,8 +54,8 @@ impl ConsumerState {
         cursors.min()
     }
 
-    /// Stores a change if the lease is held and nothing was erased since the holder started. Returns how many parked
-    /// events were dropped to make room, or `None` if nothing was stored.
+    /// Stores a change if the lease is held and nothing has been erased since the holder started. Returns how many
+    /// parked events were dropped to make room, or `None` if nothing was stored.
     fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
         let pool = self.pools.get(holding.consumer)?;
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
@@ -138,7 +138,7 @@ impl Records {
     }
 }
 
-/// Returns the heap bytes of a record, including the extra block that is needed to share the record.
+/// Returns the heap size of a record, including the extra block that is needed to share the record.
 fn held_bytes(record: &Bytes) -> u64 {
     heap::block(record.len()) + heap::block(4 * size_of::<usize>())
 }

@@ -6,9 +6,9 @@ use threadkeep_domain::{
     Answer, Document, Json, Key, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Operation,
 };
 
-/// Returns the keys of `operations` that exist in `document`. To find the changed keys, combine the results for the
-/// document before and after the operations. A deleted key is only in the first result, a new key is only in the
-/// second, and a temporary key is in neither.
+/// Returns the keys that `operations` affect and that exist in `document`. To find the changed keys, combine the
+/// results for the document before and after the operations. A deleted key is only in the first result, a new key is
+/// only in the second, and a temporary key is in neither.
 pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,

@@ -53,8 +53,8 @@ impl Log {
         found.map(|event| event.as_ref().clone()).collect()
     }
 
-    /// Deletes up to `limit` events that are past their retention and were handled by every consumer, or that are past
-    /// the maximum retention. Returns whether there are more.
+    /// Deletes up to `limit` events that are past their retention and have been handled by every consumer, or that are
+    /// past the maximum retention. Returns whether there are more.
     pub(crate) fn tidy(
         &mut self,
         now_ms: u64,

@@ -306,7 +306,7 @@ fn begin_in(
     Ok(Some(Begun::Resumed(journal)))
 }
 
-/// Extends the lifetime of the thread of a response. The thread must still have the life in which the response started.
+/// Extends the lifetime of a response's thread. Fails if the life in which the response started has ended.
 fn open_thread(
     shard: &mut Shard,
     id: &ResponseId,
@@ -340,8 +340,7 @@ fn check(
     held.check(scope, token, thread, now_ms)
 }
 
-/// Releases the turn of a thread if the response still holds that turn. Returns whether another caller is waiting for
-/// the turn.
+/// Releases a thread's turn if the response still holds it. Returns whether another caller is waiting for the turn.
 fn release_turn(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
     let living = scope
         .thread()

@@ -45,7 +45,7 @@ impl ScopeEntry {
         self.records.has_answer(key, now_ms)
     }
 
-    /// Removes expired data. If the scope has expired, returns the scope, which the caller drops outside the lock.
+    /// Removes expired data. If the scope has expired, returns it; the caller drops it after releasing the lock.
     pub(crate) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
         self.records.sweep(now_ms);
         let expired = self.living.take_if(|living| !living.lives(now_ms));
@@ -85,7 +85,7 @@ impl ScopeEntry {
         Ok(written)
     }
 
-    /// Ends the scope and returns it; the caller drops it. Results are remembered for one more minute.
+    /// Ends and returns the scope; the caller drops it. Results are remembered for one more minute.
     pub(crate) fn end(
         &mut self,
         end: &ScopeEnd,

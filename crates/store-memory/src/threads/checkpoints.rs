@@ -79,7 +79,7 @@ impl Checkpoints for MemoryStore {
         number: u32,
         conditions: &Conditions,
     ) -> Result<CheckpointDeleted, WriteError> {
-        // declared before the lock is taken, and therefore dropped after it is released
+        // declared before the lock is taken, so that it is dropped after the lock is released
         let mut gone = None;
         Ok(self.change(id, |entry, step| {
             entry.delete_checkpoint(number, conditions, &mut gone, step)

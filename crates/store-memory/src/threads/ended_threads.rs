@@ -10,7 +10,7 @@ use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
-    /// Lives by id and number, in the order in which they ended.
+    /// Lives by thread id, then in the order in which they ended.
     ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
     owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
@@ -29,9 +29,9 @@ pub(crate) struct EndedThread {
     /// True if the life was restored. If so, the entry is kept only for its end event.
     pub(crate) is_restored: bool,
     checkpoints: Vec<u32>,
-    /// Number in the order of all ended lives.
+    /// Sequence number of this life among all ended lives.
     number: u64,
-    /// Bytes counted for this entry. A restore may have moved the scope away since then.
+    /// Bytes counted for this entry. The entry may now be smaller, because a restore moves the scope out of it.
     heap_bytes: u64,
 }
 

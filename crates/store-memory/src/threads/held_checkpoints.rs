@@ -9,8 +9,8 @@ use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
-/// The checkpoints of a live thread, by number. Each state is stored as text, which is freed as one block, because the
-/// end of a thread drops all checkpoints under the lock.
+/// The checkpoints of a live thread, by number. Each state is stored as text, which is one block of memory, so that the
+/// end of a thread can quickly free all checkpoints under the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldCheckpoints {
     by_number: BTreeMap<u32, Checkpoint>,

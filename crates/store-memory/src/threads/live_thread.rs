@@ -53,7 +53,7 @@ impl LiveThread {
         }
     }
 
-    /// Starts a new life with the content of this ended life. `sequence` is the number of the last event so far. Moves
+    /// Starts a new life with the content of this ended life. `sequence` is the number of the id's last event. Moves
     /// the scope, which the ended life no longer needs, and copies everything else.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
@@ -279,7 +279,7 @@ impl LiveThread {
         })
     }
 
-    /// Replaces state and metadata with those of a checkpoint, whose parsed state is `document`. Also returns the
+    /// Replaces the state and metadata with those of a checkpoint; `document` is its parsed state. Also returns the
     /// previous document.
     pub(crate) fn restore_content(
         &mut self,

@@ -8,12 +8,12 @@ use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use threadkeep_store::millis;
 
 pub(crate) trait Remembered: Heap {
-    /// Returns the bytes that count toward the size limit for the results of one id.
+    /// Returns the number of bytes that count toward the size limit for the results of one id.
     fn cost_bytes(&self) -> u64;
 }
 
 /// The results of one id, by idempotency key. A result is kept for at least a minute. The newest results are kept as
-/// long as their subject, but not longer than a day.
+/// long as their subject, up to a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
@@ -104,7 +104,7 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Remembers a result for a subject that ends at `its_end_ms`. Drops results older than a day. If there are at
-    /// least [`NEWEST`], also drops up to two that are older than a minute. Each call adds only one result.
+    /// least [`NEWEST`] results, also drops up to two that are older than a minute. Two suffice, as each call adds one.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;

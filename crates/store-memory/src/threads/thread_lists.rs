@@ -24,7 +24,7 @@ pub(crate) struct ThreadLists {
     former_by_age: VecDeque<Former>,
 }
 
-/// The former owner, the time of the change, and the thread with its life.
+/// The former owner, the time of the owner change, the thread, and its life.
 type Former = (OwnerTag, u64, ThreadId, Life);
 
 impl ThreadLists {

@@ -79,7 +79,7 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
 }
 
 /// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the total size of
-/// the texts and their lengths. Each text has up to 255 bytes.
+/// the texts and their lengths. Each text must not exceed 255 bytes.
 pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [

@@ -1,8 +1,7 @@
 //! Ends idle namespaces.
 //!
-//! Nothing is written at the moment when the idle time elapses. The next script that reads the namespace removes it
-//! from the list, and stores a time. All entries that were put before the stored time ended with the namespace, and are
-//! deleted in batches.
+//! Nothing is written when the idle time elapses. The next script that reads the namespace removes it from the list,
+//! and stores a time. Entries that were put before that time ended with the namespace, and are deleted in batches.
 
 use redis::Value;
 
@@ -148,7 +147,8 @@ impl RedisStore {
     }
 }
 
-/// Builds the command that deletes entries of one bucket put before `since_ms`. Panics if `entries` is empty.
+/// Builds the command that deletes those `entries` of a bucket that were put before `since_ms`. Panics if `entries` is
+/// empty.
 fn burying(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
     let bucket = entries[0].bucket;
     let mut cmd = Script::BuryEntries.call(4 + entries.len());

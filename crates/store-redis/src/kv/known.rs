@@ -1,4 +1,4 @@
-//! Remembers the namespaces that this process used recently, which saves a check for each use.
+//! Remembers the namespaces that this process used recently, so that not every use requires a check.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

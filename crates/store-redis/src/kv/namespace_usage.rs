@@ -43,8 +43,8 @@ impl RedisStore {
         Ok(usages)
     }
 
-    /// Removes expired entries of `buckets` from all keys that are shared by several entries. The keys of the entries
-    /// themselves expire in Redis.
+    /// Removes the expired entries of `buckets` from the keys that several entries share. The entries' own keys expire
+    /// in Redis.
     pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
         let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
         while !left.is_empty() {

@@ -81,8 +81,7 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        // while a slot migrates, a script with a missing key waits for the whole slot, so a key that is not needed is
-        // not passed
+        // while a slot migrates, a script with a missing key waits for the whole slot, so only needed keys are passed
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
@@ -104,11 +103,11 @@ impl Namespaces for RedisStore {
         let [names, ..] = self.names.namespaces();
         let mut is_known = command("HEXISTS");
         is_known.arg(names).arg(namespace.as_str());
-        // Checked after the put. Either a concurrent deletion of the namespace finds the entry, or this check sees the
-        // deletion.
+        // Checked after the put, so that either a concurrent deletion of the namespace finds the entry, or this check
+        // sees the deletion.
         let [reply, is_known] = calls.write_then_read(put, is_known).await?;
         let (put, is_there) = put_reply(reply)?;
-        // a replay does not create the namespace again if it was deleted in between
+        // if the namespace was deleted after the first request, a replay does not create it again
         if is_there && integer(&is_known)? == 0 {
             self.open(&calls, namespace).await?;
         }
@@ -212,7 +211,7 @@ impl Namespaces for RedisStore {
         // if two deletions run concurrently, the answer of the first counts
         match self.remember(namespace, key, DELETION, Some(deleted)).await {
             Ok(first) => Ok(first.unwrap_or(fresh)),
-            // The deletion is done. There was room for its key when it began.
+            // The entries are already deleted, and there was room for the key when the deletion began.
             Err(WriteError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => Ok(fresh),
             Err(error) => Err(error),
         }

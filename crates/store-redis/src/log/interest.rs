@@ -54,8 +54,8 @@ impl Interest {
         left.arg(mark);
         // boxed, because this runs only once a second, but would enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
-            // Only the node of this key is unavailable. All changes are logged, because a consumer would miss a change
-            // that is not logged, whereas logging without a consumer is harmless.
+            // Only the node with this key is unavailable. Logs all changes, because a consumer would miss an unlogged
+            // change, whereas logging without a consumer is harmless.
             Err(_) if calls.has_several_servers() => {
                 self.set(assumed);
                 return Ok(true);

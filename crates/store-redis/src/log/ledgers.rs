@@ -17,7 +17,7 @@ use threadkeep_store::{MOST_PARKED, note_given_up};
 impl Ledgers for RedisStore {
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
         let keys = self.names.consumer(consumer);
-        // stores all positions at once, because a ledger without some of its cursors is invalid
+        // stores all positions at once, because a ledger with missing cursors is invalid
         let mut cmd = Script::OpenLedger.call(1);
         cmd.arg(&keys.ledger);
         for position in start {

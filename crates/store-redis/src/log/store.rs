@@ -67,7 +67,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let (times, heads) = self.background.calls().read_many_timed(heads).await?;
-        // from now on, no node logs an event with an earlier time
+        // from now on, no node logs an event with a time before its own entry in `times`
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {

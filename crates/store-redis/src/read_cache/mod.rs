@@ -25,7 +25,7 @@ use threadkeep_store::CacheUse;
 /// Number of parts of the cache. Each part has its own lock and an equal share of the bytes. States that are larger
 /// than a share are not cached.
 const SHARDS: usize = 8;
-/// Bytes of an entry besides its content: its key and value, and its slots in the table and in the order.
+/// Size in bytes of an entry without its content: its key and value, and its slots in the table and in the order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
 /// Copies of threads, shared by all workers. The least recently used copies are evicted first.
@@ -85,8 +85,8 @@ impl ReadCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the copy of a thread whose current content is `mark`, and records `moved`. Returns `None` and counts a
-    /// miss if the copy has a different mark or is unusable.
+    /// Reads the copy of a thread whose current content is identified by `mark`, and records `moved`. Returns `None`
+    /// and counts a miss if the copy has a different mark or is unusable.
     pub(crate) fn read<T>(
         &self,
         id: &ThreadId,
@@ -247,8 +247,8 @@ impl Shard {
     }
 }
 
-/// Returns the bytes that a copy allocates, plus half. The extra half accounts for memory fragmentation when contents
-/// of one size replace contents of another size.
+/// Returns the number of bytes that a copy allocates, plus half. The extra half accounts for memory fragmentation when
+/// contents of one size replace contents of another size.
 fn bytes_of(copy: &ThreadCopy) -> u64 {
     (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }

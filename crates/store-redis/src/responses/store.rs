@@ -274,7 +274,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs a step that writes nothing else. Returns the outcome of an earlier attempt, if any.
+    /// Runs a step that does not write to the scope. Returns the outcome of an earlier attempt, if any.
     async fn do_step(
         &self,
         id: &ResponseId,

@@ -116,7 +116,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     packed
 }
 
-/// Converts a TTL to milliseconds. Returns at least 1, because 0 stands for no lifetime in the scripts.
+/// Converts a TTL to milliseconds. Returns at least 1, because 0 means "no TTL" in the scripts.
 fn lifetime_ms(ttl: Duration) -> u64 {
     bounded_ms(ttl).max(1)
 }

@@ -114,7 +114,7 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
     keys.chain(tasks)
 }
 
-/// Returns an item in the form that the scripts expect: position, time, id, value, and entry in the hash of ids.
+/// Returns an item as arguments for the scripts: position, time, id, value, and its entry in the hash of ids.
 pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
     let mut known = Vec::with_capacity(22);

@@ -171,8 +171,8 @@ fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, 
     })
 }
 
-/// Returns the size of the new items in bytes if the reply is the refusal `no_room`: the write must drop more old items
-/// than one script can drop.
+/// Returns the size of the new items in bytes if the reply is the refusal `no_room`, which means that the write must
+/// drop more old items than one script can.
 pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
     match reply {
         Value::Array(reply) => match &reply[..] {

@@ -4,8 +4,8 @@ use threadkeep_domain::{Access, IdempotencyKey, Precondition, Retention, TurnTok
 use threadkeep_store::millis;
 use threadkeep_trace as trace;
 
-/// Maximum duration, more than 4,000 years. The sum of a time and this duration still fits into a stored time, and
-/// Redis accepts it as an expiry.
+/// Maximum duration, more than 4,000 years. A time plus this duration still fits into a stored time, and Redis accepts
+/// the sum as an expiry.
 const LONGEST_MS: u64 = 1 << 47;
 /// Maximum TTL, about 34 years. A TTL is stored in 5 bytes.
 const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
@@ -18,8 +18,8 @@ pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(LONGEST_TTL_MS)
 }
 
-/// Returns the maximum lifetime of an archive. An archive is needed as long as clients can read it, and as long as the
-/// log may contain its event. It is swept earlier if possible.
+/// Returns the maximum lifetime of an archive: as long as clients can read the archive or the log may contain its
+/// event. The archive is swept earlier if possible.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
     let longest = retention.archive.max(retention.log_at_most());

@@ -70,7 +70,7 @@ impl Header {
         format!("c{}:{number}", self.id)
     }
 
-    /// Returns the remaining elements of a chunk, each preceded by a line feed.
+    /// Returns the elements of a chunk that have not been removed, each preceded by a line feed.
     pub(crate) fn elements<'a>(
         &self,
         chunk: &'a [u8],
@@ -98,7 +98,7 @@ pub(super) fn write_chunks<'a>(
     Ok(())
 }
 
-/// Appends JSON text. Assembles an array that is stored in one field. Appends any other text unchanged.
+/// Appends a stored value as JSON. Assembles an array stored in one field, and appends any other text unchanged.
 pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     match text.strip_prefix(b"[") {
         Some(elements) if elements.first() == Some(&b'\n') => {

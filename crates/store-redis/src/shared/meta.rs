@@ -3,7 +3,7 @@ use std::time::Duration;
 use threadkeep_domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
 use threadkeep_store::StoreError;
 
-/// Formats of a thread. In formats 2 and 4, the last turn is exclusive. In formats 3 and 4, the thread has an owner.
+/// Formats of the meta. In 2 and 4, the thread's last turn is exclusive. In 3 and 4, the thread has an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];
 const BYTES: usize = 64;
 const TAG_BYTES: usize = 32;
@@ -48,7 +48,7 @@ impl Meta {
         })
     }
 
-    /// Checks whether a caller may use the thread, by the same rule as `touch` in the scripts.
+    /// Checks that a caller may use the thread. Applies the same rule as `touch` in the scripts.
     pub(crate) fn check(&self, access: Access) -> Result<(), Refusal> {
         match (access, self.owner) {
             (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired),

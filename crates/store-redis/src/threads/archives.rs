@@ -83,11 +83,11 @@ impl Archives for RedisStore {
 
 struct FoundArchive {
     archive: Archive,
-    /// The thread has been restored. Its archive is kept only for the event that reports the end of the thread.
+    /// True if the thread has been restored, so that only the event about its end still needs the archive.
     is_restored: bool,
 }
 
-/// Archive time, id and life, in the sort order of the list.
+/// The sort key of the list: archive time, id and life.
 type Member = (u64, ThreadId, Life);
 
 struct IndexPart {
@@ -148,7 +148,7 @@ impl RedisStore {
         }))
     }
 
-    /// Returns whether a key with the TTL `left` exists. Takes into account that tests may shift the clock.
+    /// Returns whether a key with the TTL `left` exists. Allows for the clock offset that tests may set.
     pub(crate) fn is_there(&self, left: &Value) -> bool {
         integer(left).is_ok_and(|left| left > self.ahead())
     }

@@ -61,8 +61,7 @@ pub(crate) struct Fast<'a> {
 }
 
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    // if the caller is the new owner, the script recognizes a thread that has no owner yet, and leaves it to the list
-    // script
+    // if the caller is the new owner, the fast script leaves threads without an owner to the list script
     let is_bound = match write.owner {
         OwnerChange::None => true,
         OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),
@@ -128,7 +127,7 @@ pub(super) fn restoration(policy: &ThreadPolicy, ahead_ms: u64, retention: &Rete
     packed
 }
 
-/// Converts to seconds. Rounds up, so that a short grace period does not become 0.
+/// Converts a duration to seconds. Rounds up, so that a short grace period does not become 0.
 pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
 }
@@ -155,7 +154,7 @@ pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
     }
 }
 
-/// Encodes whether the owner has room for another thread, followed by the owner's tag and text.
+/// Encodes whether the owner has room for another thread. Appends the tag and the text of the owner.
 pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
     format!("{}{}{}", place(has_place), owner.tag(), owner.as_str())
 }

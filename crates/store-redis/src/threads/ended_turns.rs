@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Number of notifications kept for a slow receiver, which misses any older ones.
+/// Number of notifications that are kept for a slow receiver. The receiver misses older ones.
 const KEPT: usize = 1_024;
 /// Maximum time without a message before a subscription is replaced, because its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     told: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// A task locks it for writing while it checks whether to end, so that no receiver is left without a task.
+    /// Locked for writing while a task checks whether to end, so that no receiver is left without a task.
     gate: RwLock<()>,
 }
 
@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Returns whether there are no receivers. If so, the next receiver starts another task.
+    /// Returns whether no receiver is left. If so, the next receiver starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         let is_over = self.told.receiver_count() == 0;

@@ -17,7 +17,7 @@ use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, mil
 const AT_ONCE: usize = 8;
 const ERASED: u64 = 12;
 const LIVES: u64 = 400;
-/// Limits for one script: the number of events that it checks, and the total size of the key names in them.
+/// Limits for one script: the number of events to check, and the total size of the key names in those events.
 const PURGED: u64 = 128;
 const PURGED_BYTES: u64 = 256 * 1_024;
 /// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.
@@ -214,7 +214,7 @@ impl RedisStore {
     }
 }
 
-/// Returns the member that represents a life in a set: the thread id and the life, with 0 for an unknown life.
+/// Returns the member that represents a life in a set: the thread id and the life, or 0 if the life is unknown.
 fn name(life: &ErasedLife) -> String {
     format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
 }

@@ -78,7 +78,7 @@ fn glance(reply: Value) -> Result<Option<HistoryGlance>, StoreError> {
     }))
 }
 
-/// Returns the text of a value. If the value was cut within a character, drops the rest of that character.
+/// Returns the text of a value. If the value was cut within a character, drops the incomplete character.
 fn beginning(value: &[u8]) -> Box<str> {
     let whole = value.utf8_chunks().next();
     whole.map_or("", |whole| whole.valid()).into()

@@ -12,7 +12,7 @@ use threadkeep_store::merged::SortedPart;
 /// A bucket's part of a list, from a reply of `list_ids.lua`.
 pub(super) enum Part {
     Read(SortedPart<ThreadId>),
-    /// The group has no id after the cursor. The next group begins with this id.
+    /// No id in the current group follows the cursor. The next group begins with this id.
     Before(String),
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     run.end(cmd);
 }
 
-/// Adds the items that operations append to the history. These arguments follow all others.
+/// Adds the items that operations append to the history. These arguments must follow all others.
 pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
     let mut count = 0;
     for (_, item) in appends(operations) {
@@ -160,7 +160,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Adds a step. Writes the earlier run first if the step does not continue that run.
+    /// Adds a step. If the step does not continue the current run, writes that run first.
     fn step(
         &mut self,
         cmd: &mut Command,

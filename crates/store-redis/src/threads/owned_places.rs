@@ -1,6 +1,6 @@
-//! Sorts the threads of an owner for a list. In the set of last writes, the score of a thread is the time of its first
-//! write in the time span of the last one: see `move_owned` in `lua/shared/prelude.lua`. A page therefore reads more
-//! candidates than it needs, and sorts them by their exact times.
+//! Sorts the threads of an owner for a list. In the set for the list by last write, the score of a thread is the time
+//! of the first write in its latest time span: see `move_owned` in `lua/shared/prelude.lua`. A page therefore reads
+//! more candidates than it needs, and sorts them by their exact times.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
-/// Length of a time span. The last write of a thread is less than this after its score.
+/// Length of a time span. The last write of a thread is later than its score by less than this.
 const SPAN_MS: u64 = 10_000;
 /// Extra candidates per bucket for a list by last write. They are enough for 1,000 threads with recent writes.
 const RECENT: usize = 12;
@@ -139,8 +139,7 @@ fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     }
 }
 
-/// Returns the number of candidates to read per bucket. Ids are spread evenly, so a page contains only a few threads
-/// from each bucket.
+/// Returns the number of candidates to read per bucket. Ids are spread evenly, so each bucket contributes only a few.
 pub(super) fn portion(limit: usize) -> usize {
     4 + limit / 32
 }

@@ -95,7 +95,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads the version and the life of a thread. A use extends the lifetime unless it was extended a moment ago.
+    /// Reads the version and the life of a thread. A use extends the lifetime unless it has just been extended.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,

@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
-/// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers that earlier
-/// versions stored do not include the owner.
+/// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers stored by
+/// earlier versions of this service do not include the owner.
 const DESCRIPTION_VALUES: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
@@ -132,7 +132,7 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     describe(&Meta::read(bytes(packed)?)?, description)
 }
 
-/// Returns the meta and the remaining lifetime of the thread, in milliseconds from the time of the reply.
+/// Returns the meta of a thread, and its remaining lifetime in milliseconds at the time of the reply.
 pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     let Value::Array(parts) = reply else {
         return Ok(None);
@@ -184,7 +184,7 @@ pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thre
     Ok(Some(meta.describe(metadata, expires_ms, owner)))
 }
 
-/// Parses the answers of operations. The reply lists them in order as `kind value;`, and omits empty answers.
+/// Parses the operations' answers. The reply lists them in order as `kind value;`, and omits empty answers.
 fn answers(
     results: &str,
     popped: &[Value],
@@ -228,7 +228,7 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
-/// Translates the index of a refused operation, because the script counts appends separately.
+/// Converts the index of a refused operation to an index in `operations`, because the script counts appends separately.
 fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;

@@ -32,7 +32,7 @@ pub(crate) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Pa
     }))
 }
 
-/// Returns a part of an array that is stored in one field. Returns any other value unchanged.
+/// Returns a slice of an array that is stored in one field, or any other value unchanged.
 fn plain(text: &[u8], slice: Slice) -> Part {
     let Some(elements) = text.strip_prefix(b"[") else {
         return Part {

@@ -63,7 +63,7 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// Writes in the script that ends a response, unless `earlier` finds the answer of an earlier attempt in the reply.
+    /// Calls the script that writes to a thread and ends a response. Returns the answer that `earlier` finds, if any.
     pub(crate) async fn write_in_response<T>(
         &self,
         id: &ThreadId,

@@ -16,7 +16,7 @@ const SENTINEL_PORT: u16 = 26379;
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
     Server(Box<Endpoint>),
-    /// `redis+sentinel://`, `rediss+sentinel://`: the current master, which the sentinels know by the name `master`.
+    /// `redis+sentinel://` or `rediss+sentinel://`: the current master. The sentinels know it by the name `master`.
     Sentinels {
         sentinels: Vec<Endpoint>,
         master: String,
@@ -185,7 +185,7 @@ pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
     Address::parse(url).map(drop)
 }
 
-/// Rejects unusual characters. Logs contain the name, so a password with an unescaped `/` must not end up in it.
+/// Rejects unusual characters. Logs contain the name, so a password with an unescaped `/` must not become part of it.
 fn master_name(text: &str) -> Result<String, RedisUrlError> {
     let is_name_character = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
     match text.is_empty() || !text.chars().all(is_name_character) {

@@ -20,7 +20,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 #[derive(Debug)]
 pub(super) struct Breaker {
     name: String,
-    /// As long as there is no trouble, a call only reads this flag.
+    /// While the server has no trouble, calls only read this flag.
     is_closed: AtomicBool,
     state: Mutex<State>,
     /// Announces the end of a probe.
@@ -53,15 +53,15 @@ enum Trouble {
 
 #[derive(Debug, Clone, Copy)]
 struct ProbeInFlight {
-    /// The last result is so old that callers wait for the probe.
+    /// True if the last result is so old that callers wait for the probe.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
-    /// The call must not be sent now. The future, if any, resolves at the end of a probe. The caller awaits it, and
-    /// then decides again.
+    /// The call must not be sent now. If there is a future, it resolves at the end of a probe, and the caller must then
+    /// decide again.
     Refused(Fault, Option<Notified<'a>>),
 }
 
@@ -197,7 +197,7 @@ impl Breaker {
             Some(Trouble::Silent) => (CallRejected::Silent, None),
         };
         let awaited = state.probe.filter(|probe| probe.is_awaited);
-        // the future is created while the probe cannot end, so that no end is missed
+        // the probe cannot end while the future is being created, so its end is not missed
         let probed = awaited.map(|_| self.probed.notified());
         Verdict::Refused(Fault::Refused { why, since }, probed)
     }

@@ -3,7 +3,7 @@ use std::{fmt, iter};
 use memchr::memchr;
 
 /// A command in its wire format ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Uses less CPU
-/// than the type of the `redis` crate.
+/// than the command type of the `redis` crate.
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,
@@ -13,8 +13,7 @@ pub(crate) struct Command {
     is_guarded: bool,
 }
 
-/// A script call with one key. Several such calls of one script can be sent as one call: first all keys, then all
-/// arguments.
+/// A script call with one key. Several calls of one script can be sent as one: first all keys, then all arguments.
 pub(super) struct OneOfMany<'a> {
     pub(super) head: &'a [u8],
     pub(super) key: &'a [u8],
@@ -52,7 +51,7 @@ impl Command {
         self
     }
 
-    /// Adds the number of keys, which is 1, and the key. All calls in a batch must have the same number of arguments.
+    /// Adds a key count of 1, and the key. All calls in a batch must have the same number of arguments.
     pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
         let numbers = self.packed.len();
         self.arg(1);
@@ -77,7 +76,7 @@ impl Command {
         })
     }
 
-    /// Makes this command, and commands sent with it, fail on a replica. Not for clusters, where replicas redirect.
+    /// Makes this command, and commands sent with it, fail on a replica. Not used in clusters, where replicas redirect.
     pub(crate) fn guarded(mut self) -> Self {
         self.is_guarded = true;
         self

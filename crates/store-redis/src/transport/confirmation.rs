@@ -89,7 +89,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// Returns the longest of 100 waits, because some waits are shortened when the machine pauses.
+    /// Returns the longest of 100 waits, because some waits are shortened when the machine is busy.
     fn wait_ms(left: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + left);

@@ -8,7 +8,7 @@ use threadkeep_store::CallRejected;
 pub(crate) enum Fault {
     /// No connection could be made, and nothing was sent.
     Connect(RedisError),
-    /// The server replied with an error, or the connection ended before a reply.
+    /// The server replied with an error, or the connection ended before a reply arrived.
     Call(RedisError),
     /// The deadline passed. The commands may have run.
     Timeout,
@@ -68,7 +68,7 @@ impl Fault {
         matches!(self, Self::Call(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
-    /// Returns whether the server does not accept writes now, and therefore did nothing.
+    /// Returns whether the server currently does not accept writes, and therefore did nothing.
     pub(crate) fn is_read_only_error(&self) -> bool {
         matches!(
             self.kind(),

@@ -18,7 +18,7 @@ pub(crate) enum Fields {
 pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl Fields {
-    /// Parses two replies: that of a script that returns a number, and that of HGETALL. Returns `None` for other
+    /// Parses two replies: the number that a script returned, and the reply to HGETALL. Returns `None` for other
     /// replies, such as errors.
     pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
         Self::read_touched(replies).ok().flatten()

@@ -157,8 +157,7 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Sends a command that changes nothing except possibly an expiry. Retries the command once if the connection
-    /// breaks.
+    /// Sends a command that changes nothing except possibly an expiry. Retries it once if the connection breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
@@ -194,8 +193,7 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that returns a number, followed by HGETALL. The caller must check the number before it uses the
-    /// reply to HGETALL.
+    /// Sends a script that returns a number, then HGETALL. The caller must check the number before it uses the fields.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -337,7 +335,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends writes to a server. If the server no longer accepts writes, it did nothing, so the writes are sent to its
+    /// Sends writes to a server. If the server no longer accepts writes, it has not run them, so they are sent to its
     /// successor.
     async fn write_to<const N: usize>(
         &self,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
-/// Limiters, and counts of refused calls. Calls in flight are counted only when metrics are read, so that counting adds
+/// Limiters and counts of refused calls. Calls in flight are counted only when metrics are read, so that counting adds
 /// no cost to a call.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
@@ -25,13 +25,13 @@ impl ConnectionRegistry {
         limiter
     }
 
-    /// Begins an epoch, because a server has restarted, has changed its role, or was replaced.
+    /// Begins an epoch after a server has restarted, changed its role, or been replaced.
     pub(super) fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns the current epoch. Calls to a server that may have lost data use a new connection, which begins an
-    /// epoch. Replies from an earlier epoch may be obsolete.
+    /// Returns the current epoch. After a server may have lost data, it is called over a new connection, which begins
+    /// an epoch. Replies from an earlier epoch may be obsolete.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -76,8 +76,7 @@ pub trait Archives: fmt::Debug + Send + Sync {
     /// the retention of the archive has passed.
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns up to `limit` archives after the position `after`, in order. A page may be short or empty before the end
-    /// of the list.
+    /// Returns up to `limit` archives after `after`, in order. A page may be short or empty before the end of the list.
     async fn list_archives(
         &self,
         after: &ArchivePlace,

@@ -8,7 +8,7 @@ use threadkeep_domain::{Access, CheckpointName, Conditions, Stamp, ThreadId, Wri
 /// A checkpoint without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// Number of the checkpoint. The numbers start at 1 in each life of a thread, and are never reused.
+    /// Number of the checkpoint. The numbers start at 1 in each life of a thread and are never reused.
     pub number: u32,
     /// The optional name.
     pub name: Option<CheckpointName>,
@@ -52,8 +52,8 @@ pub struct CheckpointDeleted {
 /// Saves and restores checkpoints of threads. When the life of a thread ends, its checkpoints are deleted, and the
 /// archive keeps only their numbers.
 ///
-/// Each call extends the lifetime of the thread. Saving and deleting change neither state nor version, and are not
-/// logged.
+/// Each call extends the lifetime of the thread. Saving or deleting a checkpoint changes neither state nor version, and
+/// is not logged.
 #[async_trait]
 pub trait Checkpoints: fmt::Debug + Send + Sync {
     /// Saves state and metadata under the next number, atomically. Refused with `TooManyCheckpoints` at the limit.
@@ -81,7 +81,7 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
 
     /// Replaces the state and metadata of the thread with those of a checkpoint, atomically. Owner, TTL, turn and
     /// creation time do not change. Of `write`, only the conditions, the owner and `describe` apply. Size limits are
-    /// not checked, because the content was accepted before. The event names all keys of both states.
+    /// not checked, because the content has already been accepted. The event names all keys of both states.
     async fn restore_checkpoint(
         &self,
         id: &ThreadId,

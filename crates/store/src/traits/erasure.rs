@@ -36,7 +36,7 @@ impl ErasedLife {
 }
 
 /// Erases the data of an owner in small, idempotent steps. A life is removed from the lists of the owner only after all
-/// its data is gone. If the process crashes, the same steps therefore finish the work.
+/// its data is gone. After a crash, repeating the steps therefore finishes the work.
 #[async_trait]
 pub trait Erasure: fmt::Debug + Send + Sync {
     /// Erases some threads of an owner, each in one atomic step. Each step ends the thread without an archive, leaves a
@@ -51,8 +51,8 @@ pub trait Erasure: fmt::Debug + Send + Sync {
         tombstone: Duration,
     ) -> Result<Option<Erased>, StoreError>;
 
-    /// Returns some of the erased lives of the owner. An empty list means that no erased life remains. If writes wait
-    /// for replicas, it also means that the replicas have received the whole erasure.
+    /// Returns some of the owner's erased lives. An empty list means that no erased life remains. If writes wait for
+    /// replicas, it also means that the replicas have received the whole erasure.
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
 
     /// Deletes the events of `lives` from the log, except events about ends and rotations. Does not change the

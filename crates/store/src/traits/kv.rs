@@ -8,8 +8,8 @@ pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
 pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
-/// Interval at which a process records that a namespace is used. Uses in between are not recorded, so a namespace can
-/// end up to `NOTED` late.
+/// Interval at which a process records that a namespace is used. Uses in between are not recorded, so the end of a
+/// namespace can be delayed by up to `NOTED`.
 pub const NOTED: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
@@ -17,8 +17,7 @@ pub const NOTED: Duration = Duration::from_secs(2);
 pub enum Reading {
     /// No effect.
     Plain,
-    /// The read counts as a use. If less than half of the lifetime of the entry is left, it is reset to the full
-    /// lifetime.
+    /// The read counts as a use. An entry with less than half of its lifetime left gets its full lifetime again.
     Use,
 }
 
@@ -88,9 +87,9 @@ pub struct Usage {
 ///
 /// Once an entry has expired by the clock of the store, it reads as if it had never been put, and is no longer counted.
 ///
-/// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but can
-/// end up to [`NOTED`] late. It then reads as if it had never been created. The next put creates it with default
-/// settings.
+/// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but its
+/// end can be delayed by up to [`NOTED`]. It then reads as if it had never been created. The next put creates it with
+/// default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Returns an entry. A single atomic step checks that the entry exists and applies `reading`. The returned body may
@@ -102,7 +101,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError>;
 
-    /// Returns the heads of entries in the order of `keys`; `None` for an entry that does not exist.
+    /// Returns the heads of entries in the order of `keys`, with `None` for each entry that does not exist.
     async fn get_heads(
         &self,
         namespace: &Namespace,
@@ -140,7 +139,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     async fn open_namespace(&self, namespace: &Namespace) -> Result<NamespaceRecord, StoreError>;
 
     /// Changes the settings of a namespace, and creates the namespace if necessary. The same atomic step first checks
-    /// the idempotency key. A new idle time starts now. Also returns the usage just before the change.
+    /// the idempotency key. A new idle time is counted from this call. Also returns the usage just before the change.
     async fn set_namespace(
         &self,
         namespace: &Namespace,

@@ -36,7 +36,7 @@ pub struct PendingEvents {
 pub struct LedgerSignals {
     /// Number of requested replays.
     pub replays: u64,
-    /// Number of times that events in the ledger or in the log were erased.
+    /// Number of times that events were erased from the ledger or from the log.
     pub erasures: u64,
 }
 
@@ -119,8 +119,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Makes parked events pending again with new records, and counts a replay, atomically. Returns the number of
-    /// events that were parked.
+    /// Atomically makes parked events pending with new records, and counts a replay. Returns how many were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }

@@ -17,8 +17,8 @@ pub struct Listing<'a> {
 /// object, and remove the names of deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
-    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition, `look_ms` that of the next
-    /// check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
+    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition and `look_ms` is the time
+    /// of the next check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
     async fn list_add(
         &self,
         listing: &Listing<'_>,

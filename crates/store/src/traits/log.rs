@@ -58,8 +58,8 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
 
-    /// Logs the changes of threads for `lasts`. The threads need not exist. Neither extends their lifetimes nor
-    /// shortens an earlier watch.
+    /// Logs changes to threads for `lasts`. The threads need not exist. Neither extends their lifetimes nor shortens an
+    /// earlier watch.
     async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
 
     /// Returns the values of `keys` if `at` is the current stamp and the total size of the values is at most
@@ -72,7 +72,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         most_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
-    /// Logs the changes of all threads for `lasts`. Returns the time at which the uninterrupted watch began, in the
-    /// unit of [`Position::ms`]. That time may be a few seconds ahead, because other replicas notice the watch late.
+    /// Logs changes to all threads for `lasts`. Returns the time at which the uninterrupted watch began, in the unit of
+    /// [`Position::ms`]. That time may be a few seconds ahead, because other replicas notice the watch later.
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError>;
 }

@@ -36,7 +36,7 @@ pub struct OwnerUsage {
     pub size_bytes: u64,
 }
 
-/// The summary of a history that is shown in a list of threads.
+/// A history summary for a list of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HistoryGlance {
     /// Number of items.
@@ -51,8 +51,8 @@ pub struct HistoryGlance {
 /// Maximum size of an item's value in a [`HistoryGlance`], in bytes.
 pub const GLANCE_MAX_BYTES: usize = 4_096;
 
-/// Period after a write or a move, in milliseconds, during which an appended item does not move the thread to the top
-/// of its owner's list.
+/// Period in milliseconds after a write or a move during which an appended item does not move the thread to the top of
+/// its owner's list.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
@@ -87,27 +87,26 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns the number of threads, possibly including threads that have just ended.
     async fn count_threads(&self) -> Result<u64, StoreError>;
 
-    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the lifetime of the
-    /// thread.
+    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the lifetime.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Summarizes histories, including up to `opening` of their oldest items; `None` for a thread that does not exist.
-    /// Does not extend lifetimes.
+    /// Summarizes histories, including up to `opening` of their oldest items. Returns `None` for a thread that does not
+    /// exist. Does not extend lifetimes.
     async fn glance_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
-    /// Returns the number and total size of the threads of an owner. The time that this takes is proportional to the
-    /// number of threads, but no other call is blocked.
+    /// Returns the number and total size of the threads of an owner. Takes time in proportion to the number of threads,
+    /// but blocks no other call.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
     /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of the owner's
-    /// other unexpired reservations. A reservation counts even if its thread has already been created and listed.
+    /// other unexpired reservations, including those for threads that are already listed.
     async fn reserve_place(
         &self,
         owner: OwnerTag,
@@ -115,6 +114,6 @@ pub trait Owners: fmt::Debug + Send + Sync {
         lasts: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Releases a reservation after its thread was listed, or if its thread was not created.
+    /// Releases a reservation. Call this method once the thread is listed, or if it was not created.
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
 }

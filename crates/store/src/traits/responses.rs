@@ -47,7 +47,7 @@ impl EndWrite<'_> {
 /// ended or expired. The check and the write are atomic, and a refused write changes nothing.
 ///
 /// A response in the scope of a thread belongs to one life of the thread. If the thread is in a different life, or does
-/// not exist, entries and ends with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If
+/// not exist, entries, and ends with a write, are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If
 /// the turn was granted to a different caller, they are refused with `TurnLost`. Only an end without a token skips this
 /// check. A rotated thread keeps its turn. Its responses can be ended in the scope of the new id, but can no longer be
 /// driven. Ended responses outlive the thread unless its owner is erased.
@@ -64,7 +64,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Refused with:
     /// - [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first
     /// - [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the scope of the floor does not exist
-    /// - `TurnLost` if the lent turn is lost
+    /// - `TurnLost` if the caller has lost the turn that it lends to the response
     /// - [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) if the response belongs to a
     ///   different request
     async fn begin_response(

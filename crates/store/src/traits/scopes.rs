@@ -52,7 +52,7 @@ pub struct ScopeView {
     /// The task list, if requested.
     pub tasks: TaskList,
     /// The life of the scope, and the version of the last write to the task list, or 0 before the first write.
-    /// Conditional changes of the task list compare this stamp.
+    /// Conditional changes to the task list are checked against this stamp.
     pub tasks_stamp: Stamp,
     /// The record, if requested and present.
     pub record: Option<Bytes>,
@@ -149,7 +149,7 @@ pub enum HistoryFrom {
 /// Selects items as they were before compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Originals {
-    /// The whole history. Originals replace each summary whose originals the store still has.
+    /// The whole history. Each summary is replaced by its originals if the store still has them.
     All,
     /// The originals of the segment with this number.
     OfSegment(u32),
@@ -231,7 +231,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     }
 
     /// Finds an item by its id without a scan. Also finds the last 256 removed or dropped items, except those that were
-    /// removed by a clear. They remain known for the life of the scope, even across a rotation.
+    /// removed by a clear. Such items remain known for the life of the scope, even across a rotation.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -239,8 +239,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError>;
 
-    /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. Returns after an
-    /// accepted write has been stored.
+    /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. Returns only once
+    /// an accepted write has been stored.
     ///
     /// A write that appends only items that already exist extends the lifetime of the scope, but changes nothing else,
     /// not even the version. A rejected or repeated write does not extend the lifetime. Refused with

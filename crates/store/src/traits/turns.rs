@@ -13,8 +13,7 @@ use threadkeep_domain::{
 /// thread's lifetime unless documented otherwise.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
-    /// Grants a turn. Refused with `TurnTaken` while another turn is held, and with `NoThread` if the thread does not
-    /// exist.
+    /// Grants a turn. Refused with `TurnTaken` while another turn is held, and with `NoThread` if there is no thread.
     async fn take_turn(
         &self,
         id: &ThreadId,
@@ -31,7 +30,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError>;
 
-    /// Makes a turn end after `ttl`, even if the turn has already expired. Refused with `TurnLost` if the turn was
+    /// Makes a turn last for `ttl` from now, even if it has already expired. Refused with `TurnLost` if the turn was
     /// given back or a later turn was granted.
     async fn renew_turn(
         &self,
@@ -53,7 +52,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn get_turn(&self, id: &ThreadId, access: Access)
     -> Result<Option<TurnHeld>, WriteError>;
 
-    /// Returns a receiver for the ids of threads whose turn ends, on any replica, while another caller is waiting.
-    /// Callers must also poll, because messages can be lost.
+    /// Returns a receiver for thread ids. A thread's id arrives when its turn ends on any replica while another caller
+    /// is waiting. Callers must also poll, because messages can be lost.
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
 }

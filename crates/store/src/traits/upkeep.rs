@@ -25,8 +25,7 @@ pub struct Reaped {
     pub moved: u64,
 }
 
-/// Ends expired threads and deletes old data. The end of each thread is logged exactly once, no matter which replica
-/// ends it.
+/// Ends expired threads and deletes old data. Each end is logged exactly once, no matter which replica ends the thread.
 #[async_trait]
 pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Returns up to `limit` expired threads of each bucket.

@@ -5,7 +5,7 @@ use threadkeep_domain::member;
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const PDF: &str = "application/pdf";
 
-/// Converts an `input_image` part to a block. Returns `None` if the API would reject the type of the image.
+/// Converts an `input_image` part to a block. Returns `None` if the API would reject the image type.
 pub(super) fn image(part: &str) -> Option<String> {
     let url = text(member(part, "image_url")?)?;
     block("image", &source(&url, &IMAGES)?)

@@ -26,7 +26,7 @@ const VERSION: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("2026-10-21"),
 );
 
-/// Models behind Anthropic's Messages API: `POST {url}/v1/messages`.
+/// Models called through Anthropic's Messages API: `POST {url}/v1/messages`.
 #[derive(Debug)]
 pub struct AnthropicMessages {
     endpoint: Endpoint,

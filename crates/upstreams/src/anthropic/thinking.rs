@@ -1,4 +1,4 @@
-//! Stores content blocks in items. A later request returns the blocks to the API unchanged.
+//! Stores content blocks in items, so that later requests can return the blocks to the API unchanged.
 
 use std::borrow::Cow;
 

@@ -18,8 +18,7 @@ use threadkeep_responses::ModelAnswer;
 /// Maximum size of a stream, as a multiple of the maximum size of its answer. Models produce one token at a time, and
 /// servers wrap each token in about 250 bytes. Without this factor, streams would be cut off much too early.
 const STREAM_BYTES: u64 = 256;
-/// Maximum size of the data that is read after the last event of a stream. A connection can be reused only after the
-/// whole response has been read.
+/// Maximum size of the data that is read after the last event of a stream so that the connection can be reused.
 const REST_MAX_BYTES: u64 = 65_536;
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -63,8 +62,8 @@ pub(super) async fn read_whole(response: Response, max_bytes: u64) -> Result<Vec
     Ok(bytes)
 }
 
-/// Reads the response to a streaming request, and sends the pieces of the answer. An upstream that does not stream
-/// responds with a JSON object, even if `Content-Type` says otherwise. No event stream begins with `{`.
+/// Reads the response to a streaming request, and sends the pieces of the answer. A response that begins with `{` is a
+/// JSON object from an upstream that does not stream, regardless of its `Content-Type`.
 pub(super) async fn read_streamed<R: EventReader>(
     response: Response,
     max_bytes: u64,

@@ -48,13 +48,13 @@ impl Failure {
         Self::temporary(UpstreamError::Malformed)
     }
 
-    /// An answer that exceeds the size limit. A retry would not make it shorter.
+    /// Returns the failure for an answer that exceeds the size limit. A retry would not make the answer shorter.
     pub(crate) fn too_long() -> Self {
         Self::permanent(UpstreamError::Malformed)
     }
 
     /// Converts an error that arrived with status 200. `error` is compact JSON. Its `code` may be an HTTP status or a
-    /// name. Its `type` is a name.
+    /// name, and its `type` is a name.
     pub(crate) fn of_error(error: &str) -> Self {
         let code = member(error, "code").unwrap_or_default();
         let status = code
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// A request that got no response. Drops `error`, because it contains the URL.
+    /// Returns the failure for a request that got no response. Drops `error`, because it contains the URL.
     pub(super) fn unanswered(error: &reqwest::Error) -> Self {
         Self::temporary(if error.is_timeout() && !error.is_connect() {
             UpstreamError::Timeout
@@ -90,7 +90,7 @@ impl Failure {
         })
     }
 
-    /// Converts a response with a status other than 2xx. Only the body of a 400 is read.
+    /// Converts a response with a status other than 2xx. Reads the body only if the status is 400.
     pub(super) async fn of_answer(response: Response) -> Self {
         let requested_wait = requested_wait(response.headers(), OffsetDateTime::now_utc());
         let status = response.status().as_u16();
@@ -118,7 +118,7 @@ impl Failure {
 }
 
 /// Returns the HTTP status that matches the `code` and `type` of an error. If an `invalid_request_error` from OpenAI
-/// has a `code`, its cause is not the request itself.
+/// has a `code`, the request itself is not the cause.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
@@ -156,7 +156,7 @@ async fn refusal(response: Response) -> String {
         .unwrap_or_else(|| NO_REASON.into())
 }
 
-/// Returns the message in an error response: `error.message` from OpenAI and Anthropic, else `error` or `message`.
+/// Returns the message in an error response: `error.message` from OpenAI and Anthropic, otherwise `error` or `message`.
 fn message(body: &[u8]) -> Option<String> {
     let json = parse(body)?;
     let body = json.as_str();

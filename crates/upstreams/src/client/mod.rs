@@ -32,7 +32,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Statuses that a server returns for an unsupported operation.
 const UNSUPPORTED_STATUSES: [u16; 3] = [404, 405, 501];
 
-/// Connections to all upstreams. Follows no redirects and uses no proxy. Clones share the connections.
+/// The HTTP client for all upstreams. Does not follow redirects or use proxies. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: Client,
@@ -70,7 +70,7 @@ impl Default for HttpClient {
 }
 
 impl Endpoint {
-    /// Creates the endpoint at `path` below the upstream URL. `headers` contain the credential and the API version.
+    /// Creates the endpoint at `path` below the upstream URL. `headers` contains the credential and the API version.
     pub(super) fn new(
         http: &HttpClient,
         settings: &UpstreamSettings,
@@ -91,8 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a JSON body. Retries until an answer can be read, a failure is permanent, or no attempts or no time are
-    /// left. If `pieces` is given, `body` must request a stream, and each piece is sent to `pieces`.
+    /// Sends a JSON body. Retries until an answer can be read, a failure is permanent, or the attempts or the time run
+    /// out. If `pieces` is given, `body` must request a stream, and each piece is sent to `pieces`.
     pub(super) async fn ask<R: EventReader>(
         &self,
         body: Bytes,
@@ -124,8 +124,8 @@ impl Endpoint {
         }
     }
 
-    /// Like [`ask`](Self::ask), but accepts complete answers of any type. `read` returns `None` if an answer cannot be
-    /// read.
+    /// Like [`ask`](Self::ask), but without streaming, and for any type of answer. `read` returns `None` for an invalid
+    /// answer.
     pub(super) async fn ask_whole<A>(
         &self,
         body: Bytes,
@@ -191,7 +191,7 @@ impl Endpoint {
         left: Duration,
     ) -> Result<(), Failure> {
         let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
-        // a retry is only useful if there is time left after the wait
+        // a retry is useful only if there is time left after the wait
         let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
         tracing::warn!(
             upstream = &*self.name,

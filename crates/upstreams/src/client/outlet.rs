@@ -23,7 +23,7 @@ impl<'a> Outlet<'a> {
             let Some(channel) = self.channel else {
                 continue;
             };
-            // set first: if this future is dropped while it waits, the piece may already have been sent
+            // set before sending, because a future that is dropped during the send may already have sent the piece
             self.has_pieces = true;
             if channel.send(piece).await.is_err() {
                 self.channel = None;

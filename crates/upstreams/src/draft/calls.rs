@@ -38,7 +38,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Sets the id and name of a call, and queues the piece that begins the call. Has no effect if the call has a name.
+    /// Sets the id and name of a call, and queues the piece that begins it, unless the call already has a name.
     pub(in super::super) fn name(
         &mut self,
         part: usize,

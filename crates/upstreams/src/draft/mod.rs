@@ -13,7 +13,7 @@ use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 /// Maximum number of parts in one answer. Leaves room for 10,000 calls, the maximum of `response_max_tool_calls`.
 const PARTS_MAX: usize = 10_240;
 
-/// An unfinished answer. Parts are numbered, and begin, in the order in which they are added.
+/// An unfinished answer. Parts are numbered and started in the order in which they are added.
 #[derive(Debug)]
 pub(super) struct Draft {
     parts: Vec<Part>,
@@ -71,7 +71,7 @@ impl Draft {
         }
     }
 
-    /// Counts `bytes`, which are stored outside of the draft, towards the size limit.
+    /// Counts `bytes` more bytes towards the size limit, for data that is stored outside the draft.
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
         let left = self.bytes_left.checked_sub(bytes as u64);
         self.bytes_left = left.ok_or_else(Failure::too_long)?;

@@ -18,15 +18,15 @@ impl Text {
         }
     }
 
-    /// Adds JSON-escaped text, and returns the text that is ready to be sent. If a server splits a surrogate pair, as
-    /// servers that count UTF-16 units can do, the first half is held back until the second half arrives.
+    /// Adds JSON-escaped text, and returns the text that is ready to be sent. A server that counts UTF-16 units can
+    /// split a surrogate pair. In that case, the first half is held back until the second half arrives.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
         let half = if ends_in_high_surrogate(json) { 6 } else { 0 };
         self.send_to(self.json.len() - half)
     }
 
-    /// Replaces the text with the complete text, and returns the part that has not been sent. Fails if the complete
+    /// Replaces the text with the complete text, and returns the part that has not been sent yet. Fails if the complete
     /// text does not begin with the received text.
     pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
         let whole = unquoted(json);

@@ -34,16 +34,16 @@ impl Dialect {
         }
     }
 
-    /// Returns whether assistant messages have a field for reasoning, an extension of compatible servers. Some models
-    /// need the reasoning that preceded their earlier calls.
+    /// Returns whether assistant messages can contain reasoning, which is an extension of compatible servers. Some
+    /// models need the reasoning that preceded their earlier calls.
     pub(super) fn has_reasoning(self) -> bool {
         self == Self::Compatible
     }
 
     /// Returns whether the arguments of earlier calls may be arbitrary text.
     ///
-    /// Compatible servers parse the arguments for their models' templates, and fail on invalid JSON. A single invalid
-    /// call would make all later requests in the conversation fail.
+    /// Compatible servers parse the arguments to fill in the chat template of the model, and fail on invalid JSON. A
+    /// single invalid call would make all later requests in the conversation fail.
     pub(super) fn takes_any_arguments(self) -> bool {
         self == Self::OpenAi
     }

@@ -19,7 +19,7 @@ use dialect::Dialect;
 use stream::ChatStream;
 use threadkeep_responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
 
-/// Models behind OpenAI's Chat Completions API: `POST {url}/chat/completions`.
+/// Models called through OpenAI's Chat Completions API: `POST {url}/chat/completions`.
 #[derive(Debug)]
 pub struct OpenAiChat {
     endpoint: Endpoint,

@@ -6,7 +6,7 @@ use threadkeep_domain::{Json, member_elements};
 ///
 /// Groq rejects the first name with 400, so reasoning is sent back under the name under which it was received.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-/// The item member that stores the name of the reasoning field, unless that name is the first one.
+/// The item member that stores the name of the reasoning field, unless it is the first name in `FIELDS`.
 const FIELD: &str = "upstream_field";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds the text of an item. An item that only other kinds of upstreams can read has no text.
+    /// Adds the text of a reasoning item. Items that only another kind of upstream can read contain no text.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));

@@ -128,7 +128,7 @@ impl ChatStream {
         }
     }
 
-    /// Adds reasoning from the field that the stream used first. Servers that fill both fields repeat the text in each.
+    /// Adds reasoning from the field that the stream used first. Servers that send both fields repeat the text.
     fn reason(&mut self, delta: &str) -> Result<(), Failure> {
         let known = self.field.map_or_else(
             || Field::find(delta),

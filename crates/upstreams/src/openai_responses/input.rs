@@ -80,7 +80,7 @@ fn returned(item: &str, without: &[&str]) -> String {
     object_of(id.into_iter().chain(its))
 }
 
-/// Returns whether an item has encrypted content that was produced by the upstream and not by this server.
+/// Returns whether an item has encrypted content that was produced by the upstream, not by this server.
 fn is_encrypted(item: &str) -> bool {
     inside_member(item, "encrypted_content").is_some() && !is_carried(item)
 }

@@ -20,7 +20,7 @@ use threadkeep_responses::{
     CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
 };
 
-/// Models behind OpenAI's Responses API: `POST {url}/responses`. Each request contains the whole conversation.
+/// Models called through OpenAI's Responses API: `POST {url}/responses`. Each request contains the whole conversation.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     endpoint: Endpoint,

@@ -80,7 +80,7 @@ pub enum ApiError {
     #[doc(hidden)]
     #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(String),
-    /// The request has no valid API key and no signed thread id.
+    /// The request contains neither a valid API key nor a signed thread id.
     #[error(
         "This request needs an API key (`Authorization: Bearer`). For a thread, its signed id is enough (`x-thread-id` or the cookie)."
     )]

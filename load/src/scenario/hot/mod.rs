@@ -1,4 +1,4 @@
-//! Agents that share one thread, over all replicas. They push, increment, and write conditionally.
+//! Agents that share one thread across all replicas. They push, increment, and write conditionally.
 
 mod book;
 mod group;
@@ -26,7 +26,7 @@ const REPEATED: u32 = 4;
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The last thread, and the newest version of it that this agent has seen.
+    /// The number of the last thread, and the newest version of that thread that this agent has seen.
     seen: (u32, u64),
 }
 
@@ -108,7 +108,7 @@ impl Hot {
         thread.note_increment(http, &ask, &added);
     }
 
-    /// Reads the key [`ROUND`], and increments it unless another agent wrote in between.
+    /// Reads the key [`ROUND`], and increments its value unless another agent has written in the meantime.
     async fn advance(&mut self, thread: &HotThread, http: &mut Http<'_>) {
         let path = format!("/state/{ROUND}");
         let seen = self.seen.1;

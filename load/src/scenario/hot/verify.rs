@@ -13,7 +13,7 @@ use crate::mark::{Mark, PushValueError};
 
 const PAGE: usize = 1_000;
 
-/// Compares the content with the writes, and destroys the thread. No agent may still be using the thread.
+/// Compares the content with the writes, and destroys the thread. The agents must have stopped using the thread.
 pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
     let id = thread.place.about();
     let id = id.as_deref().unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<I
     http.ask(&ask, check).await
 }
 
-/// Returns whether the thread or the key is missing. Its entire content then counts as missing.
+/// Returns whether the thread or the key is missing. In that case, all of its content counts as missing.
 fn is_gone(answer: &Answer) -> Result<bool, Wrong> {
     if answer.status != 404 {
         return Ok(false);

@@ -19,7 +19,7 @@ pub(super) struct Notes {
     /// The thread that the scope belongs to. `None` for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// All versions that the content may have, if it is unknown how many of the last calls were executed.
+    /// Other contents that the scope may have, if it is unknown how many of the last calls were executed.
     open: Vec<Memory>,
     is_broken: bool,
 }
@@ -122,7 +122,7 @@ impl Notes {
         })
     }
 
-    /// Sends a request with calls. `after[n]` is the expected content after the first `n` calls.
+    /// Sends a request that contains calls. `after[n]` is the expected content after the first `n` calls.
     async fn send_calls(
         &mut self,
         http: &mut Http<'_>,

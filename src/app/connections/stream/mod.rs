@@ -161,7 +161,7 @@ impl PacedStream {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
-    /// Ready when the client has closed or reset the connection. Does not consume received bytes.
+    /// Is ready when the client has closed or reset the connection. Does not consume received bytes.
     fn poll_disconnected(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;
@@ -267,7 +267,7 @@ impl AsyncWrite for PacedStream {
     }
 }
 
-/// Held bytes were reported as written, so they must still be sent.
+/// On drop, held bytes are still sent, because they were reported as written.
 impl Drop for PacedStream {
     fn drop(&mut self) {
         if self.idleness.is_abandoned() {

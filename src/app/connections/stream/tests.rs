@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// A span that is long enough for a client that makes progress, even on half a shared core.
+/// A span long enough for a client to make progress even on half a shared core.
 const PATIENT: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
@@ -51,7 +51,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 
 #[actix_web::test]
 async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
-    // each read opens the client's window immediately, but is too small for the system to report room
+    // each read opens the client's window immediately, but is too small for the system to report free space
     let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
     // writes until responses are waiting
     let answer = [b'x'; 1_000];

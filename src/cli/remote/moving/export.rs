@@ -27,9 +27,9 @@ enum End {
     Cursor(String),
 }
 
-/// Writes the threads of an owner, or all threads, one document per line, and then a line that marks the end. The
-/// output is standard output, or a file that may already contain the beginning of the same export. Writes an error line
-/// for each thread that the server cannot read. The export then fails, but only after its last line.
+/// Writes all threads, or those of one owner, as one document per line, followed by a line that marks the end. Writes
+/// to standard output, or to a file that may already contain the beginning of the same export. A thread that the server
+/// cannot read becomes an error line. If there are any error lines, the export fails after its last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     request: &ExportRequest,
@@ -112,7 +112,8 @@ async fn pass(
 }
 
 impl Output {
-    /// Writes a line about a thread. For any other line, which must be the last one, returns how the response ended.
+    /// Writes `line` and returns `None` if the line is about a thread. Any other line must be the last line of the
+    /// response; for such a line, returns how the response ended.
     fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
         let is_error = Line::is_error(line);
         if is_error || Line::is_document(line) {

@@ -10,7 +10,7 @@ const DOCUMENT: &[u8] = b"{\"format\"";
 /// Prefix of an error line, which reports a thread that the server could not read.
 const ERROR: &[u8] = b"{\"error\"";
 
-/// The part of a line that determines where an export resumes or ends.
+/// The members of a line that determine where an export resumes or ends.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line {
     thread: Option<Thread>,
@@ -19,7 +19,7 @@ pub(super) struct Line {
     /// In the last line, the number of threads that could not be read.
     #[serde(default)]
     pub(super) failed: u64,
-    /// In an error line, the cursor after the thread. Documents have no cursor.
+    /// In an error line, the cursor to resume from after this thread. Documents have no cursor.
     place: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Line {
         lines.into_iter().any(begins)
     }
 
-    /// Returns the cursor after the thread in this line, or `None` if the line is not about a thread.
+    /// Returns the cursor to resume from after the thread in this line, or `None` if the line is not about a thread.
     pub(super) fn place(&self, order: Order) -> Option<String> {
         if let Some(place) = &self.place {
             return Some(place.clone());

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 
 /// Number of bytes per read. The file is read backwards from its end.
 const BLOCK_BYTES: u64 = 65_536;
-/// Number of bytes that are read from the start of the file to check that the file is an export.
+/// Number of bytes to read from the start of the file to check whether it is an export.
 const HEAD_MAX_BYTES: u64 = 16;
 
 pub(super) enum Left {
@@ -18,7 +18,7 @@ pub(super) enum Left {
     From { place: Option<String>, failed: u64 },
 }
 
-/// Opens the file of an export, and truncates the file after its last complete document. A file with other content is
+/// Opens an export file, and removes an incomplete line and cursor lines from its end. A file with any other content is
 /// left unchanged and rejected with [`CliError::NoExport`].
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
     let mut options = OpenOptions::new();
@@ -73,7 +73,7 @@ fn count_errors(file: &mut File) -> io::Result<u64> {
         .sum()
 }
 
-/// Returns the offset after the last line feed before `end`, or 0.
+/// Returns the offset just after the last line feed before `end`, or 0 if there is no such line feed.
 fn line_start_before(file: &mut File, end: u64) -> io::Result<u64> {
     let mut until = end;
     while until > 0 {

@@ -122,7 +122,7 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
     }
 }
 
-/// A model may return no text after the results of its calls.
+/// A model may return no text after it receives the results of its calls.
 async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

@@ -18,7 +18,7 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// Creates a state. Returns its name in requests: `name` itself if the peer lets clients choose names.
+    /// Creates a state. Returns the name that requests must use: `name` if the peer lets clients choose names.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,

@@ -27,8 +27,8 @@ pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     Err(wrong(peer, operation, &found))
 }
 
-/// Checks states after the measurement. Each state must contain its initial content and all writes, and a window must
-/// have exactly its maximum length. Conditional reads must still return 304.
+/// Checks every tenth state after the measurement. Each of these states must contain its initial content and all
+/// writes, and a window must have exactly its maximum length. Conditional reads must still return 304.
 pub(super) async fn all(peer: &Peer, operation: Operation, work: &Work) -> io::Result<()> {
     let mut connection = Connection::open(peer.server(operation).address()).await?;
     for (n, state) in work.states.iter().enumerate().step_by(10) {

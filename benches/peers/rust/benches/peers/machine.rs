@@ -28,7 +28,7 @@ pub(super) fn times() -> io::Result<Times> {
 }
 
 impl Times {
-    /// Returns the share of the CPU time since `before` that was used by other processes.
+    /// Returns the share of the CPU time since `before` that other processes used.
     pub(super) fn others(&self, before: &Self, ours: Duration) -> f64 {
         let all = (self.all - before.all) as f64;
         let idle = (self.idle - before.idle) as f64;

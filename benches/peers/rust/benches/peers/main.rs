@@ -1,5 +1,5 @@
-//! Compares threadkeep with common alternatives: the CPU time that the server and Redis need for the same work. Run it
-//! with `benches/peers/run.sh`. See `benches/peers/README.md`.
+//! Compares the CPU time that the server and Redis need for the same work in threadkeep and in common alternatives. Run
+//! it with `benches/peers/run.sh`. See `benches/peers/README.md`.
 
 mod api;
 mod check;
@@ -49,7 +49,7 @@ use actix_web::rt::System;
 use peer::Programs;
 use tables::Run;
 
-/// The same allocator as in the server, so that the floor is comparable.
+/// The server's allocator, so that the floor is comparable.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -23,8 +23,8 @@ pub(super) struct Work {
     pub(super) requests: Vec<Vec<u8>>,
 }
 
-/// Checks every peer before and after the measurement. Within a round, the peers take turns for each operation, so that
-/// other load on the machine affects them equally.
+/// Measures all peers, and checks each one before and after its measurement. Within a round, the peers take turns at
+/// each operation, so that other load on the machine affects all of them equally.
 pub(super) async fn all(
     programs: &Programs<'_>,
     time: Duration,
@@ -122,7 +122,7 @@ async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> 
     Ok(Some(Work { states, requests }))
 }
 
-/// Builds the requests of a client that has read these states. Returns `None` if the peer does not answer with 304.
+/// Builds conditional requests for states that the client has read. Returns `None` if the peer does not answer 304.
 async fn prepare_unchanged(peer: &Peer, read: &Work) -> io::Result<Option<Work>> {
     let operation = Operation::ReadUnchanged;
     let mut connection = Connection::open(peer.server(operation).address()).await?;

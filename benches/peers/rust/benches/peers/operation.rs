@@ -8,7 +8,7 @@ pub(super) enum Operation {
     /// A conditional read of 256 KiB by a client that already has the current content.
     ReadUnchanged,
     Merge,
-    /// Appends a message, and keeps this many messages.
+    /// Appends a message, and keeps only the newest messages, up to this number.
     Push(usize),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Size {
     Large,
 }
 
-/// Whether the state is in the product's read cache. Other peers have no cache.
+/// How the product's read cache is used. Other peers have no cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
     /// Cached, with the default settings.
@@ -75,7 +75,7 @@ impl Operation {
         matches!(self, Self::Read(Size::Large, _))
     }
 
-    /// Returns the floor to compare with: a response of the same size from memory.
+    /// Returns the floor for this operation: a response of the same size from memory.
     pub(super) fn floor(self) -> Answer {
         if self.has_large_answer() {
             Answer::Large

@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Only reads, because the writes are the same as those of another peer.
+    /// Only the rows for reads, because the peer's writes are the same as those of another peer.
     Reads,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Programs<'a> {
     pub(super) installed: &'a Path,
 }
 
-/// Starts all peers with the same Redis. The product is the first peer.
+/// Starts all peers with the same Redis. The product comes first.
 pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
     let sliding = actix_session("sliding");
@@ -89,7 +89,7 @@ fn start_product(programs: &Programs<'_>, redis: &Redis) -> io::Result<Peer> {
     })
 }
 
-/// Sessions end one day after the last write, or after the last request if `expiry` is `sliding`.
+/// Sessions end one day after the last request if `expiry` is `sliding`, or else one day after the last write.
 fn actix_session(expiry: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
     command.arg(expiry);

@@ -5,7 +5,7 @@ use super::report::Row;
 
 pub(super) struct Cell {
     rounds: Vec<Row>,
-    /// Share of CPU time that was used by other processes, per round.
+    /// Share of CPU time that other processes used, per round.
     others: Vec<f64>,
 }
 
@@ -72,7 +72,7 @@ impl Cell {
         self.median(|row| micros(row.p99))
     }
 
-    /// Returns the range of the server's CPU time over all rounds, divided by the median.
+    /// Returns the range of the server's CPU time across all rounds, divided by the median.
     pub(super) fn spread(&self) -> f64 {
         let values = self.sorted(|row| row.server_cpu);
         (values[values.len() - 1] - values[0]) / self.server_cpu()

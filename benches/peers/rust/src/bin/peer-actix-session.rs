@@ -1,4 +1,4 @@
-//! Stores a state per session, with actix-session and its Redis store. Each key of the state is a key of the session.
+//! Stores one state per session, with actix-session and its Redis store. Each key of the state becomes a session key.
 //!
 //! ```text
 //! peer-actix-session sliding|fixed ADDRESS REDIS_URL

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the published strands-agents tests for session managers and storages on the adapters.
+# Runs the published strands-agents tests for session managers and storages against the adapters.
 set -eu
 # shellcheck source=tests/support/sdist.sh
 . tests/support/sdist.sh

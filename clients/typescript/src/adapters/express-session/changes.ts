@@ -10,7 +10,7 @@ export class Changes {
   readonly #given: Values;
   readonly #mine: Values;
   readonly #keys: string[];
-  /** Whether the values at the beginning of the request are known. */
+  /** True if the values at the beginning of the request are known. */
   readonly #isKnown: boolean;
 
   constructor(given: Values | undefined, mine: Values) {
@@ -31,7 +31,7 @@ export class Changes {
     for (const key of this.#keys) {
       const [given, mine] = [own(this.#given, key), own(this.#mine, key)];
       const more = this.#isKnown ? added(given, mine) : undefined;
-      // even an empty array must not replace elements that another request pushed meanwhile
+      // even an empty array must not replace elements that another request has pushed in the meantime
       const needsStored = more || isObject(mine) || (Array.isArray(mine) && Array.isArray(given));
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));

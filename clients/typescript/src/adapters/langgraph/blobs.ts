@@ -9,7 +9,7 @@ const BATCH_BYTES = 1_000_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Splits values into entries. A value's first entry begins with its type and number of entries, as a line of JSON. */
+/** Splits values into entries. The first line of a value's first entry is JSON: the type and the number of entries. */
 function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
   for (const [key, { type, bytes }] of values) {
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));

@@ -56,7 +56,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Adds a random fraction, because two branches of a thread with equal versions would share stored values. */
+  /** Adds a random fraction. Two branches of a thread could otherwise have equal versions and share stored values. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
   }
@@ -183,7 +183,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Upgrades a checkpoint older than version 4, whose pending sends are stored as writes to its parent. */
+  /** Upgrades a checkpoint from before version 4. Its pending sends are stored as writes to its parent. */
   #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
     const versions = Object.values(checkpoint.channel_versions ?? {});
     checkpoint.channel_values[TASKS] = sends;
@@ -193,7 +193,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Sets the namespace's idle TTL, and repeats this after half the TTL. An expired namespace loses the setting. */
+  /** Sets the namespace's idle TTL. Sets it again after half the TTL, because an expired namespace loses the TTL. */
   async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;

@@ -3,7 +3,7 @@ import { base64, fromBase64 } from "../../bytes.js";
 
 export type Item = { [key: string]: any };
 
-/** Member that marks encoded bytes. If the original object has only a member `$bytes`, an array wraps its value. */
+/** Marks encoded bytes. If `$bytes` is the only member of an original object, its value is wrapped in an array. */
 const BYTES = "$bytes";
 
 export const encode = (item: AgentInputItem): Item =>

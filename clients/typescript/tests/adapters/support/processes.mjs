@@ -18,7 +18,7 @@ export async function inTwoProcesses(module, name, argument) {
   }
 }
 
-/** Calls a function from workers/ in a process that runs until `stop`. Returns the function's result and `stop`. */
+/** Calls a function from workers/ in a process that runs until `stop` is called. Returns the result and `stop`. */
 export async function startProcess(module, name, number, argument) {
   const child = fork(entry, [module, name], { serialization: "advanced" });
   await message(child);

@@ -96,7 +96,7 @@ mod tests {
         merge_json(Some(&target), &patch).as_str().to_owned()
     }
 
-    /// Covers the cases of RFC 7396, appendix A, in which the patch is an object.
+    /// Covers the examples in RFC 7396, appendix A, whose patch is an object.
     #[test]
     fn the_examples_of_the_rfc_hold() {
         for (target, patch, result) in [

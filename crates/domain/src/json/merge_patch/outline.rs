@@ -28,11 +28,11 @@ struct Reader<'a, 't> {
     tree: &'a Tree<'a>,
     target: Cursor<'t>,
     pieces: Vec<Piece>,
-    /// The pieces of the objects that are being read, innermost object last. A piece is `None` if a later member has
-    /// the same key.
+    /// The pieces of the objects that are being read. The innermost object is last. A piece is `None` if a later member
+    /// has the same key.
     open: Vec<Option<Piece>>,
-    /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because the target
-    /// may contain several objects with the same key, which are all read with the same part of the patch.
+    /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because if the target
+    /// repeats a key, the same part of the patch applies to several objects.
     last: Vec<Option<usize>>,
 }
 

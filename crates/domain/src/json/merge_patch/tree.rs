@@ -5,7 +5,7 @@ use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
 /// A merge patch as a tree. All objects share two lists, whose total size is at most 40 times the length of the patch.
-/// With one list per object, a patch of small objects would take 100 times its length.
+/// If each object had its own list, a patch of small objects would need 100 times its length.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
     /// The decoded key and the index of each member, sorted by key within each object.

@@ -9,7 +9,7 @@ use crate::{Fingerprint, Heap, Refusal, heap};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     last: u32,
-    /// The last position that the latest compaction replaced. `last_new` is the number of items that it added.
+    /// The last position that the latest compaction replaced. That compaction added `last_new` items.
     last_through: u64,
     last_new: usize,
     kept: Vec<StoredSegment>,
@@ -202,7 +202,7 @@ impl History {
         kept.map(|kept| kept.head.clone()).collect()
     }
 
-    /// Returns up to `limit` items of the segment `number` after position `from`. If `backwards`, returns items before
+    /// Returns up to `limit` items of segment `number` after position `from`. If `backwards`, returns items before
     /// `from` instead. Returns `None` if the segment does not exist.
     #[must_use]
     pub fn read_segment(
@@ -217,8 +217,7 @@ impl History {
         Some(kept.items.read(from, backwards, limit))
     }
 
-    /// Like [`read`](Self::read), but returns the original items instead of their summary if the original items are
-    /// still stored.
+    /// Like [`read`](Self::read), but replaces each summary with the original items if they are still stored.
     #[must_use]
     pub fn read_originals(
         &self,

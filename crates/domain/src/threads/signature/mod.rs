@@ -30,7 +30,7 @@ pub struct SigningKey {
 pub struct KeyRing {
     keys: Arc<[SigningKey]>,
     chosen: usize,
-    /// Index of the key that signs. Differs from `chosen` as long as other replicas do not have the chosen key.
+    /// Index of the key that signs. Differs from `chosen` until all replicas have the chosen key.
     signing: Arc<AtomicUsize>,
 }
 
@@ -153,7 +153,7 @@ impl KeyRing {
         )
     }
 
-    /// Creates a ring with one random key. The signatures are valid only in this process.
+    /// Creates a ring with one random key. Its signatures are valid only in this process.
     #[must_use]
     pub fn random() -> Self {
         Self {
@@ -245,8 +245,8 @@ impl KeyRing {
         id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
     }
 
-    /// Verifies an id against its signature with every key. The signature is base64 or 64 hex digits. The comparison
-    /// takes constant time, and `None` does not reveal which part is wrong.
+    /// Verifies the signature of an id with every key of the ring. The signature is base64 or 64 hex digits. The
+    /// comparison takes constant time, and `None` does not reveal which part is wrong.
     #[must_use]
     pub fn verify(&self, id: &str, signature: &str) -> Option<SignedId<'_>> {
         let id: ThreadId = id.parse().ok()?;
@@ -267,7 +267,7 @@ impl KeyRing {
     }
 }
 
-/// Adds the length of each part, so that different lists never give the same message.
+/// Prefixes each part with its length, so that different lists never produce the same message.
 fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut message = purpose.as_bytes().to_vec();
     for part in parts {

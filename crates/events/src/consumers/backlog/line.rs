@@ -14,8 +14,8 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) record: Record,
-    /// True if the event is pending in the ledger, or will be after the next commit. If not, the cursor must not pass
-    /// the event.
+    /// True if the event is pending in the ledger, or will be pending after the next commit. If false, the cursor must
+    /// not pass the event.
     pub(super) is_pending: bool,
 }
 

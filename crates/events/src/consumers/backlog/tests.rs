@@ -357,7 +357,7 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
         expected += 2;
     }
 
-    // the events of the failing thread take up all the room until the first is delivered
+    // the events of the failing thread take up all the room until the first one is delivered
     assert_eq!(backlog.room(), 0);
     let due_ms = backlog.next_due_ms().unwrap();
     for expected in (1..logged).step_by(2) {

@@ -5,7 +5,7 @@ use serde::de::{Error, Expected, Unexpected};
 use threadkeep_domain::Excerpt;
 use threadkeep_web::ApiError;
 
-/// An error in a body: how a value differs from its type. Never repeats a value that the client sent.
+/// Describes how a value in a body differs from its type. Never repeats a value that the client sent.
 #[derive(Debug, Default)]
 pub struct BodyFault {
     before: &'static str,

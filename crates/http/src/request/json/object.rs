@@ -10,7 +10,7 @@ use threadkeep_domain::{is_named, member, members};
 
 pub(super) const TAG: &str = "op";
 
-/// The members of an object that are fields of a struct, without duplicates, and at most one unknown member.
+/// The members of an object that are fields of a struct, without duplicates. May also contain one unknown member.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
     taken: Option<(Cow<'static, str>, &'de str)>,

@@ -11,7 +11,7 @@ use threadkeep_store::{Entry, EntryRange};
 
 /// Maximum number of entries per read.
 const AT_ONCE: usize = 1_000;
-/// Maximum total size of the values per read, not counting the last value.
+/// Maximum total size of the values in one read, not counting the last value.
 const READ_VALUE_BYTES_MAX: u64 = 1_048_576;
 
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! The key-value storage of Agentuity's clients, built on the namespaces of `/v1/kv`.
 //!
-//! Two rules differ from `/v1/kv`. An entry expires after seven days if neither its `PUT` nor its namespace sets a
-//! lifetime. A read renews the lifetime of an entry if less than half of it is left.
+//! Two rules differ from those of `/v1/kv`. An entry expires after seven days if neither its `PUT` nor its namespace
+//! sets a lifetime. A read renews the lifetime of an entry if less than half of it is left.
 //!
 //! `/kv/2025-03-17` is an alias of `/kv`. `GET /kv/keys/x` and `GET /kv/stats/x` return the keys and the usage of the
 //! namespace `x`. Only search and `/v1/kv` can therefore read the entries of namespaces named `keys` or `stats`. Puts,

@@ -25,7 +25,7 @@ enum Step {
 
 /// Streams a JSON array or object between the given brackets. If the first page fails, its error is the answer.
 ///
-/// If a later page fails, the connection is cut. Clients can therefore tell a partial answer from a complete answer.
+/// If a later page fails, the connection is cut, so that clients can distinguish a partial answer from a complete one.
 pub(super) async fn respond<R, F>(
     [open, close]: [&'static str; 2],
     mut read: R,

@@ -7,10 +7,10 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use threadkeep_service::NamespaceView;
 
-/// Maximum number of namespaces in an answer if the query asks for no order.
+/// Maximum number of namespaces in an answer if the query requests no sorted page.
 const TOLD: usize = 1_000;
 
-/// The usage of a namespace. Times are in milliseconds since the Unix epoch.
+/// Usage statistics for a namespace. Times are in milliseconds since the Unix epoch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Stats {
@@ -32,7 +32,7 @@ pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, Agentu
     Ok(HttpResponse::Ok().json(stats))
 }
 
-/// `GET /kv/stats`: the newest namespaces, or a sorted page of all namespaces if the query asks for an order.
+/// `GET /kv/stats`: the newest namespaces, or a sorted page of all namespaces if the query requests one.
 pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let Some(ranking) = read_ranking(request.query())? else {
         let all = request.all_namespaces()?;

@@ -37,8 +37,7 @@ struct Answer {
 }
 
 impl Desk {
-    /// Returns the times of a request that was just read: the current time, and the earliest time at which the client
-    /// could have sent it.
+    /// Returns the times of a request that was just read: the current time, and the earliest possible send time.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),

@@ -162,7 +162,7 @@ impl Connection {
                     Err(error) => return error.into(),
                 }
             } else {
-                // while the server does not read, the client does not count as silent
+                // the client does not count as silent while the server is not reading
                 self.silence.heard();
             }
             tokio::select! {

@@ -2,10 +2,9 @@ use std::time::Duration;
 
 /// Maximum size of a message. The largest valid save is 2.1 MB long: 1 MiB of JSON inside a JSON string.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
-/// Maximum size of a client's first message, far more than an API key needs.
+/// Maximum size of a client's first message. Far more than an API key needs.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
-/// Number of bytes at the start of a rejected message that are searched for the message's id. Clients write the id
-/// first.
+/// Number of bytes of a rejected message to search for its id. Clients write the id first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;
@@ -32,7 +31,7 @@ pub struct SocketTiming {
     /// Interval between pings. Pongs show how long a request may have been in flight, so keep the interval far below
     /// the client's timeout.
     pub ping: Duration,
-    /// How long a client may be silent before it counts as gone.
+    /// How long a client may be silent before the server considers it gone.
     pub silence: Duration,
     /// How long a client may stop reading while answers are waiting to be sent.
     pub stuck: Duration,

@@ -5,9 +5,9 @@
 //! run concurrently.
 //!
 //! Each socket is one task of the worker that accepted the connection. The task stops reading at 128 requests or 32 MiB
-//! of messages in flight. A request is in flight until there is room to send its answer. An invalid message gets an
-//! error, and does not close the socket. Closing the socket would lose the client's other requests in flight, and
-//! clients reconnect only a few times.
+//! of messages in flight. A request is in flight until there is room to send its answer. An invalid message is answered
+//! with an error and does not close the socket. Closing the socket would lose the client's other requests in flight,
+//! and clients reconnect only a few times.
 
 mod answering;
 mod authentication;

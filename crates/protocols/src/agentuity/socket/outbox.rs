@@ -23,7 +23,7 @@ pub(super) struct Outbox {
     moved: Rc<Cell<Instant>>,
 }
 
-/// The unsent rest of a frame. It holds the permits for the frame's room in the outbox.
+/// The unsent rest of a frame, with the permits for the room that the frame takes in the outbox.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
@@ -53,10 +53,10 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
 }
 
 impl Outbox {
-    /// Sends a text once there is room for about `about_bytes` bytes. `make` is called only then, so a waiting text
+    /// Sends a text frame once there is room for about `about_bytes` bytes. Calls `make` only then, so a waiting frame
     /// takes no memory.
     ///
-    /// Drops the text if the outbox is closed.
+    /// Drops the frame if the outbox is closed.
     pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
         self.send(OpCode::Text, about_bytes, || make().into_bytes())
             .await;
@@ -84,8 +84,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a ping after all earlier frames. Pings do not wait for room, because at most one is sent per answer and
-    /// one per interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for room, because only one is sent per answer and one
+    /// per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.room.is_closed() {
             return;
@@ -95,7 +95,7 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the close frame, unless it was already sent. Drops the texts that are still waiting for room.
+    /// Sends the close frame, unless it was already sent. Drops the text frames that are still waiting for room.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
         if self.room.is_closed() {
             return;

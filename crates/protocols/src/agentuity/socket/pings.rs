@@ -2,7 +2,7 @@
 //!
 //! Both sides process messages in order. A message that follows a pong was therefore sent after the ping. A client that
 //! answers a ping has received everything that was sent before the ping. Nothing else shows how long a request was in
-//! flight, or whether an answer arrived while the client still waited for it.
+//! flight, or whether an answer arrived while the client was still waiting for it.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub(super) struct Pings {
     last_sent: Instant,
     sent_after: Instant,
     unanswered: VecDeque<(u64, Instant)>,
-    /// Receipts of answers, each with the number of the first ping that is sent after the answer.
+    /// Receipts for answers, each with the number of the first ping after the answer.
     given: VecDeque<(u64, Receipt)>,
 }
 

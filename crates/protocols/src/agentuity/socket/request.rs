@@ -36,7 +36,7 @@ pub(super) enum Action {
     Delete,
 }
 
-/// A message that is not a request. `id` is present if it is readable.
+/// A message that is not a valid request. `id` is the id of the message, if it is readable.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) id: Option<RequestId>,
@@ -80,7 +80,7 @@ impl Request {
             id: RequestId::found_in(text),
             why,
         };
-        // RFC 6455, section 8.1, requires the connection to be closed, but that would lose the requests in flight
+        // RFC 6455, section 8.1, requires closing the connection, but that would lose the requests in flight
         let text = str::from_utf8(text).map_err(|_| unreadable(RequestError::NotUtf8))?;
         let Object::<Message<'_>>(message) = serde_json::from_str(text)
             .map_err(|error| unreadable(RequestError::of_json(&error)))?;

@@ -16,8 +16,8 @@ use crate::agentuity::{Agentuity, AgentuityError};
 /// Any origin may open a socket. Browsers do not restrict sockets to the same origin, and the server needs no such
 /// protection: a browser cannot add the API key by itself, because the key is in the first message.
 ///
-/// The server accepts no extensions. With `permessage-deflate`, which clients offer, a small message could expand to a
-/// huge message.
+/// The server accepts no extensions. With `permessage-deflate`, which clients offer, a small message could expand into
+/// a huge one.
 pub(super) async fn open_socket(
     request: HttpRequest,
     payload: Payload,

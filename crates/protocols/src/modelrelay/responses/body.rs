@@ -150,7 +150,7 @@ impl ResponsesBody {
 }
 
 impl OutputFormat {
-    /// Converts the format to that of OpenAI's Responses API. Returns `None` for plain text.
+    /// Converts the format to the format of OpenAI's Responses API. Returns `None` for plain text.
     fn text(&self) -> Result<Option<Json>, RelayError> {
         let schema = match (self.kind.as_str(), &self.json_schema) {
             ("text", None) => return Ok(None),

@@ -7,8 +7,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_responses::ResponseContext;
 use threadkeep_service::Making;
 
-/// Where the tools of a response keep state. Without a context, their state is lost when the response ends. If
-/// `has_history` is true, the response continues the messages of the session.
+/// The place where the tools of a response keep state. Without a context, their state is lost when the response ends.
+/// If `has_history` is true, the response continues the messages of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Context {
     Nothing,

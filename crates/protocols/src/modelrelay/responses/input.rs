@@ -11,8 +11,8 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum number of messages in one input, and of the items to which they are converted. A history write may contain
-/// up to 1,000 items, including the output.
+/// Maximum number of messages in one input, and maximum number of items after their conversion. A history write may
+/// contain up to 1,000 items, including the output.
 pub(super) const INPUT_MAX: usize = 400;
 /// Maximum number of characters in the id of a call.
 const CALL_ID_MAX: usize = 256;

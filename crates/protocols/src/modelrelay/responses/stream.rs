@@ -124,7 +124,7 @@ impl Feed {
     }
 }
 
-/// Appends the text of a line, and returns the size of that text.
+/// Appends the text of a line, and returns its size.
 fn write(texts: &mut Vec<String>, form: Form, line: &Line) -> usize {
     let json = ascii(&line.json.to_string());
     let mut text = String::with_capacity(json.len() + 64);

@@ -228,7 +228,7 @@ impl Attempt {
         Some(format!("{GAP}{}", self.told))
     }
 
-    /// Marks the attempt as interrupted. If the attempt only repeated text, the earlier and longer text is kept.
+    /// Marks the attempt as interrupted. If the attempt only repeated text, the earlier, longer text is kept.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the deltas of several attempts, each given as its texts and whether it is interrupted.
+    /// Returns the deltas of several attempts, each with its texts and a flag that is true if it is interrupted.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

@@ -36,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts the items of a conversation for the answer, without changing the conversation.
+/// Compacts a conversation and the input into the answer, without changing the conversation.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let Asked {
@@ -129,7 +129,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     );
     match written.await {
         Ok(written) if !written.replayed => Ok(compacted),
-        // a concurrent attempt of the same request has already compacted the conversation
+        // a concurrent attempt at the same request has already compacted the conversation
         Ok(_) => {
             let whole = responses.all_before(&scope, before).await?;
             let first = whole.and_then(|whole| whole.items.into_iter().next());
@@ -151,7 +151,7 @@ fn unchanged(item: &Json) -> CompactedPrompt {
     }
 }
 
-/// Returns the error for a conversation that changed while it was compacted.
+/// Returns the error for a conversation that changed while it was being compacted.
 fn changed() -> Fault {
     let message = "The conversation has changed while it was summarized, and was left as it is.";
     Fault::new("conversation_locked", "conversation", message.into())

@@ -10,7 +10,7 @@ use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
 use threadkeep_responses::ResponseService;
 
-/// Records that an answer was delivered once the complete answer has been written to the client's connection.
+/// Marks an answer as delivered when all of it has been written to the client's connection.
 pub(super) struct Delivery {
     pub(super) responses: ResponseService,
     pub(super) id: ResponseId,

@@ -139,7 +139,7 @@ fn text_used(given_text: &str) -> String {
     )
 }
 
-/// Adds defaults to a compact object for members that are missing or `null`. Returns other values unchanged.
+/// Adds defaults for missing or `null` members to a compact object. Returns a value that is not an object unchanged.
 fn with_defaults(object: &str, defaults: &[(&str, &str)]) -> String {
     if !object.starts_with('{') {
         return object.into();

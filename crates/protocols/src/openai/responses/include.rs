@@ -7,7 +7,7 @@ use threadkeep_domain::elements;
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";
 const SEARCH_SOURCES: &str = "web_search_call.action.sources";
-/// Details that this server's items always have, or that belong to tools that this server does not offer. Clients
+/// Details that this server's items always contain, or that belong to tools that this server does not offer. Clients
 /// request such details even without the tools.
 static OTHERS: [&str; 5] = [
     "code_interpreter_call.outputs",

@@ -37,7 +37,7 @@ pub(super) fn is_input_kind(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
 }
 
-/// Reads an input: a text, or a list of items. Generates missing ids. Returns an empty list if there is no input.
+/// Reads an input (a string or a list of items), and generates missing ids. Returns an empty list without an input.
 pub(super) fn read_input(
     input: Option<&str>,
     response: (&ResponseId, u64),

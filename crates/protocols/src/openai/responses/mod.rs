@@ -220,7 +220,7 @@ fn refused_compaction(index: usize) -> Fault {
     Fault::unsupported("unsupported_value", at, wanted)
 }
 
-/// Checks that the key to which the response writes messages is missing from the state or contains an array.
+/// Checks that the key for the response's messages either does not exist in the state or contains an array.
 async fn check_window(
     threads: &ThreadService,
     thread: &ThreadId,

@@ -32,14 +32,14 @@ pub(super) struct Place {
     pub(super) lent: Option<TurnToken>,
     /// True if a repeat without an idempotency key finds the same thread.
     pub(super) is_found_again: bool,
-    /// The response that the request repeats, if no idempotency key identifies it.
+    /// The response that the request repeats, if it was found without an idempotency key.
     pub(super) repeated: Option<ResponseId>,
 }
 
 /// The parts of a request for a response that determine its [`Place`].
 pub(super) struct PlaceFinder<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// Digest of the request. The field `digest` is the digest of its idempotency key.
+    /// Digest of the whole request. `digest` covers only its idempotency key.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -154,7 +154,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> PlaceFinder<'_, F> {
         Ok(Place {
             scope: ScopeId::Thread(copy),
             after: (!is_new).then_some(followed),
-            // the caller's turn of the original thread does not apply to the fork
+            // the caller's turn is for the original thread, not for the fork
             lent: None,
             is_found_again: false,
             ..place

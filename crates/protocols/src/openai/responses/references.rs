@@ -65,7 +65,7 @@ fn is_reference(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
 }
 
-/// Returns the conversation that a request continues, and the sequence number of the last item before the new items.
+/// Returns the conversation that a request continues, and the sequence number up to which the request continues it.
 async fn conversation(
     request: &OpenAiRequest,
     context: &Context,

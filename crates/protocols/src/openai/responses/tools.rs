@@ -18,9 +18,9 @@ const CHOICES: &str =
 const STATE: &str = "threadkeep:memory";
 /// URL that stands for this server's tools for reading the web.
 const WEB: &str = "threadkeep:web";
-/// Fields of `web_search` that would change its meaning.
+/// Fields of `web_search` that are rejected unless they are `auto`, because they would change the search.
 static SEARCH_FIELDS: [&str; 1] = ["filters"];
-/// Fields of `image_generation` that would change its meaning, unless they are `auto`.
+/// Fields of `image_generation` that are rejected unless they are `auto`, because they would change the image.
 static IMAGE_FIELDS: [&str; 8] = [
     "background",
     "input_fidelity",

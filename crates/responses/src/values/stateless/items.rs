@@ -1,7 +1,7 @@
-//! Creates items for calls of stateless tools, in the form of OpenAI's Responses API.
+//! Creates items for calls to stateless tools, in the form that OpenAI's Responses API defines.
 //!
-//! In that API, a search item has no result, and an image item has nothing but the image. The items here therefore have
-//! additional members, which later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
+//! In that API, a search item has no result, and an image item has nothing but the image. The items created here
+//! therefore have additional members that later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub(crate) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static st
     }
 }
 
-/// Creates the item of a call. If the tool belongs to a tool server, `label` names that server and the item has the
+/// Creates the item for a call. If the tool belongs to a tool server, `label` names that server and the item has the
 /// type `mcp_call`. Otherwise, the item has the tool's own type. With `has_sources`, a search item lists its sources.
 pub(crate) fn item(
     id: &str,
@@ -119,7 +119,7 @@ fn description(id: &str, image: &GeneratedImage) -> String {
     json!({"id": id, "model": image.model, "data": [data], "usage": {"images": 1}}).to_string()
 }
 
-/// Returns the size that counts toward the limit of a response, in bytes. Images do not count.
+/// Returns the number of bytes that count toward the response's size limit. Images are not counted.
 pub(crate) fn counted_bytes(item: &Json) -> u64 {
     (item.as_str().len() - image_bytes(item)) as u64
 }

@@ -1,4 +1,4 @@
-//! Interface through which responses call stateless tools. These tools do not store state.
+//! Interface through which responses call stateless tools, which do not store state.
 
 mod items;
 mod set;
@@ -52,7 +52,7 @@ pub struct GeneratedImage {
     pub base64: String,
 }
 
-/// Reason why a call has no result, as a text for the model. The text reveals only the kind of failure.
+/// The reason why a call has no result, as text for the model. The text reveals only the kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatelessError {
     #[error("{name} must be {wanted}")]

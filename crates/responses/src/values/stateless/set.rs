@@ -42,7 +42,7 @@ impl StatelessSet {
         self.tools().find(|tool| *tool == named)
     }
 
-    /// Returns the label of the tool server that has `tool`. Returns `None` for a tool with its own item type.
+    /// Returns the label of the tool server that provides `tool`. Returns `None` for a tool with its own item type.
     pub(crate) fn label_of(&self, tool: StatelessTool) -> Option<&str> {
         let server = self.server.as_ref()?;
         let has_it = server.allowed.contains(&tool);

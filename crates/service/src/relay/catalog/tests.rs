@@ -233,7 +233,7 @@ impl Listings for Hanging {
     }
 }
 
-/// Returns services over listings whose calls hang until the timeout. `list_add` hangs only if `add` is set.
+/// Returns services that use listings whose calls hang until the timeout. `list_add` hangs only if `add` is set.
 fn hanging(add: bool) -> (StateHandleService, SessionService) {
     const TIMEOUT: Duration = Duration::from_secs(4);
     let clock = Clock::system();

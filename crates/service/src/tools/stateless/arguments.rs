@@ -98,7 +98,7 @@ fn read_image(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistak
     Ok(StatelessCall::Image { prompt })
 }
 
-/// Returns whether `text` is a valid domain. Otherwise, a model could add other search operators to the query.
+/// Returns whether `text` is a valid domain. Without this check, a model could add search operators to the query.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -1,4 +1,4 @@
-//! Tools that do not store state: web search, web pages and image generation.
+//! Tools that do not store state: web search, page fetching and image generation.
 
 mod arguments;
 mod tool;

@@ -1,4 +1,4 @@
-//! Ends idle namespaces. Hides an idle namespace immediately, and frees its entries later.
+//! Ends idle namespaces. An idle namespace is hidden immediately, and its entries are freed later.
 
 use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
 use threadkeep_domain::Namespace;

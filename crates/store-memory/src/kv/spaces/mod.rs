@@ -57,8 +57,8 @@ impl Spaces {
         entries + self.answers.len()
     }
 
-    /// Moves up to `limit` expired entries, entries of idle namespaces and expired results into `gone`. Returns whether
-    /// there are more.
+    /// Moves expired entries, entries of idle namespaces, and expired results into `gone`, up to `limit` of each.
+    /// Returns whether there are more.
     pub(crate) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
         let is_more = [
             self.purge(now_ms, limit, gone),
@@ -224,8 +224,8 @@ impl Spaces {
         }
     }
 
-    /// Moves some entries of a namespace into `gone`. If no entries are left, deletes the namespace. Returns how many
-    /// of the moved entries had not expired, or `None` if the namespace no longer exists.
+    /// Moves up to `limit` entries of a namespace into `gone`. If no entries are left, deletes the namespace. Returns
+    /// how many of the moved entries had not expired, or `None` if the namespace no longer exists.
     pub(crate) fn delete_some(
         &mut self,
         namespace: &Namespace,
@@ -332,7 +332,7 @@ impl Heap for Spaces {
 
 impl Part for Spaces {}
 
-/// Returns the heap bytes of a key and its entry, including the extra block that is allocated when the body is first
+/// Returns the heap size of a key and its entry, including the extra block that is allocated when the body is first
 /// shared with a reader.
 fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
     let encoding = entry.head.content_encoding.as_ref();

@@ -11,7 +11,7 @@ use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
     /// Ends the thread. If `has_room` is false, does not remember the result for an id without a thread, because
-    /// clients could fill the memory with such results.
+    /// clients could otherwise fill the memory with such results.
     pub(crate) fn destroy(
         &mut self,
         destroy: &Destroy,

@@ -20,8 +20,7 @@ use threadkeep_domain::{
     Tombstone, TurnToken, heap,
 };
 
-/// Everything that the store has for one id: the thread, the tombstone, remembered results, and how long changes are
-/// logged.
+/// Everything that the store holds for one id: the thread, the tombstone, remembered results, and the end of its watch.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     living: Option<LiveThread>,

@@ -7,8 +7,8 @@ use threadkeep_store::held_scope::{HeldScope, check_version};
 use threadkeep_store::{Answered, ScopeEnd};
 
 impl Entry {
-    /// Writes to the thread's scope. If there is no thread, a valid write is refused with `NoThread`, and an invalid
-    /// write with the refusal for its error.
+    /// Writes to the thread's scope. If there is no thread, refuses a valid write with `NoThread`, and an invalid write
+    /// with the refusal for its error.
     pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -89,7 +89,7 @@ impl Entry {
         Ok((Answered::fresh(existed), ended))
     }
 
-    /// Sweeps the entry and checks whether a change of the scope is allowed. If an earlier request had the same
+    /// Sweeps the entry and checks whether a change to the scope is allowed. If an earlier request had the same
     /// idempotency key, returns its result, as read by `replay`.
     fn open_scope<T>(
         &mut self,

@@ -1,4 +1,4 @@
--- Removes members from a list and from the parts of their owners. The parts are in the slot of the list.
+-- Removes members from a list and from their owners' parts of it. The parts are in the same slot as the list.
 -- KEYS: 1 the list, 2 times of the next checks, 3 owners. ARGV: members. Reply: 1.
 for _, member in ipairs(ARGV) do
   local part = call('HGET', KEYS[3], member)

@@ -5,7 +5,7 @@ local function now_us(ahead)
   return t[1] * 1000000 + t[2] + ahead * 1000
 end
 
--- Returns the time at which the burst is full again; for a new counter, `t`.
+-- Returns the time at which the burst is full again, or `t` for a new counter.
 local function full_us(key, t, tolerance)
   local full = tonumber(call('GET', key) or 0)
   -- the stored time is later than `t + tolerance` only if the clock was set back, or if the limit used to be higher

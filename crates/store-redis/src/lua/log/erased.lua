@@ -10,8 +10,8 @@ local function is_unwanted(entry, erased)
   if kind == FIRST then id, life_at = unpack_id(sub(e, FIRST_HEADER + 1)), FIRST_LIFE_AT end
   local life = fmt('%08x%08x', unpack_('>I4I4', e, life_at))
   if call('ZSCORE', erased, id .. '-' .. life) then return true end
-  -- If the data of a life was lost, the set has only the time when the loss was noticed. Earlier events may belong to that
-  -- life.
+  -- If the data of a life was lost, the set contains only the time at which the loss was noticed. Events before that
+  -- time may belong to that life.
   local lost = call('ZSCORE', erased, id .. LOST_LIFE_NAMED)
   return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
 end

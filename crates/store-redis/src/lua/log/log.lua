@@ -28,9 +28,9 @@ local function log_event(log, kind, flags, time, version, sequence, life, id, mo
   return tonumber(string.match(position, '^%d+'))
 end
 
--- Logs the creation of a thread's first life in fewer bytes, while nothing listens to the log, because earlier versions do
--- not read this form. `e`: type, flags, life, packed id. The time of the event is that of its position, and its version and
--- its number are 1.
+-- Logs the creation of a thread's first life in fewer bytes. Used only while nothing listens to the log, because
+-- earlier versions cannot read this form. `e`: type, flags, life, packed id. The event has the time of its position,
+-- version 1 and number 1.
 local function log_first_life(log, life, id, more, ahead)
   call('XADD', log, ahead == 0 and '*' or next_position(log, ahead), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
     'k' .. trace, more)
@@ -94,7 +94,7 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
--- Kinds of keys of a thread's scope: see scope.lua. They are in the slot of the thread.
+-- The kinds of keys that a thread's scope can have, all in the thread's slot: see scope.lua.
 local SCOPE_KEY_KINDS = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
@@ -222,9 +222,9 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
 end
 
--- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An archive
--- has the time of its event, so the oldest event in the log shows which archives the log still needs. An erased thread
--- leaves no archive.
+-- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An
+-- archive has the same time as its event, so the oldest event in the log shows which archives the log still needs. An
+-- erased thread leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)

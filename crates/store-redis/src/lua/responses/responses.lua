@@ -11,8 +11,8 @@
 -- Keys of responses, all in the slot of the scope:
 --   :u:ID      the response
 --   :ue:ID     its events: a stream of entries N-0 with a field `e`, where N is the number of the event plus 1
---   :ud        open responses by the time at which they are due
---   :ul:LIFE   responses of a thread's life by the latest time of their deletion, so that an erasure finds them
+--   :ud        open responses by due time
+--   :ul:LIFE   responses of a thread's life by latest deletion time, so that an erasure finds them
 local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
 local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 -- Maximum number of responses that one script drops from the list of a life.
@@ -37,7 +37,7 @@ local function pack_response(r)
   return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
 end
 
--- Fails if the slot is migrating, before anything is written: see `settle`.
+-- Fails before anything is written if the slot is migrating: see `settle`.
 local function settle_response(key, r)
   settle(key)
   call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
@@ -61,8 +61,8 @@ local function keep(key, r, ahead)
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
 end
 
--- Returns whether a response belongs to a scope. With `thread`, that is the scope of the thread, whose life the caller
--- must also compare. Without it, that is the scope with the text `scope`.
+-- Returns whether a response belongs to a scope. With `thread`, the scope is that of the thread, and the caller must
+-- also compare the thread's life. Otherwise, the scope is the one with the text `scope`.
 local function is_in(key, r, scope, thread)
   if thread then return r.life ~= NO_LIFE end
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
@@ -104,7 +104,7 @@ local function is_end(args) return args[5] ~= '' end
 -- `args`: token of the driver, or empty for any driver at the end; scope; number of the entry, or at the end the number
 -- of entries; the entry or the answer; at the end, the retention of the response and of its events, otherwise two empty
 -- arguments; number of the first event; events.
--- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and its thread if that still exists.
+-- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and the thread if it still exists.
 local function plan_step(key, thread, m, args, ahead)
   local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end

@@ -1,4 +1,4 @@
--- Maximum number of removed items that the field `G` records; bytes of each record, and of the digest in it.
+-- Maximum number of removed items that the field `G` records, and the sizes in bytes of a record and of its digest.
 local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
 
 local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end

@@ -1,4 +1,4 @@
--- Reads keys, tasks and record of a scope.
+-- Reads the keys, tasks and record of a scope.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any.
 -- ARGV: 1 `ahead`, 2 `k` to read keys, 3 `t` to read tasks, 4 `r` to read the record, 5 `g` to leave the lifetime unchanged,
 --   6 `access`, then fields.

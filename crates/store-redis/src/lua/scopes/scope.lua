@@ -23,7 +23,7 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
 -- small ones.
 local DROPPED_MAX = 1000
--- Maximum total bytes of the items that one write removes, unless a single item is larger.
+-- Maximum total size in bytes of the items that one write removes, unless a single item is larger.
 local REMOVED_BYTES_MAX = 1048576
 
 local function pack_scope(s)
@@ -77,8 +77,8 @@ local function new_scope(life, ttl, ahead)
     due = 0, tasks = 0, first = 1, next = 1, history = 0, items = 0, events = 0}
 end
 
--- Opens a scope, and extends its lifetime if `is_use`. Returns four values: the meta of the thread if `k.thread` is given;
--- the scope or nil; whether the keys hold an ended scope; and a refusal if the caller may not use the thread.
+-- Opens a scope. If `is_use`, also extends its lifetime. Returns four values: the meta of the thread if `k.thread` is
+-- given; the scope or nil; whether the keys hold an ended scope; a refusal if the caller may not use the thread.
 local function open_scope(k, ahead, is_use, access)
   local thread
   if k.thread then

@@ -18,8 +18,8 @@
 --   then operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then items `H` id value fingerprint
 -- Reply: `K`, replayed flag, meta, answers of the operations as `kind value;`..., answers of the items as `position
 --   repeated;`..., number of items removed, then position, time, id and value of the removed newest items, oldest first; or
---   a refusal as in write.lua. The refusal `no_room` has the bytes of the new items. It means that the write must
---   drop more old items than one script drops: see make_room.lua.
+--   a refusal as in write.lua. The refusal `no_room` contains the size of the new items. It means that the write
+--   must drop more old items than one script may drop: see make_room.lua.
 local MOVES_AFTER_MS = 1000
 trace = ARGV[12]
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
@@ -175,7 +175,7 @@ if is_change then room_refusal, dropped = make_room(k, s, plan, history, max_his
 if room_refusal and room_refusal[2] ~= 'no_room' then return room_refusal end
 if k.thread and not thread then return {'R', 'no_thread'} end
 
--- Remembers the reply for the remaining lifetime `left` of its scope or thread (-1: no expiry).
+-- Builds the reply, and remembers it for `left`, the remaining lifetime of the scope or thread (-1: no expiry).
 local function reply(left)
 --+ done
   local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.places, ';'), removed_count}

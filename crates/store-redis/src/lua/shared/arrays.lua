@@ -70,7 +70,7 @@ local function drop_oldest(key, a, many)
       drop_head(a, size, 1)
       many = many - 1
     else
-      -- for a few elements, counting all elements of the chunk would cost more
+      -- for only a few elements, counting the whole chunk would cost more than it saves
       local held = many >= STEP and held_by_head(key, a)
       local place
       if not held or many < held then
@@ -85,7 +85,7 @@ local function drop_oldest(key, a, many)
   end
 end
 
--- Removes the `many` newest elements, and returns them, each after a line feed. The array must have more elements.
+-- Removes and returns the `many` newest elements, each after a line feed. The array must have more elements than that.
 local function take_newest(key, a, many)
   local parts = {}
   while many > 0 do

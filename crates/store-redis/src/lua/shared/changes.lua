@@ -1,6 +1,6 @@
--- Opens a living thread for a change outside its state, with the checks of write.lua in the same order. Returns the
--- meta; or nil, and a refusal or an earlier answer (nil if there is no thread). Then returns the argument for
--- `remember`, and the remaining lifetime.
+-- Opens a living thread for a change outside its state. Checks the same conditions as write.lua, in the same order.
+-- Returns four values: the meta or nil; if nil, a refusal, an earlier answer, or nil if there is no thread; the
+-- argument for `remember`; and the remaining lifetime.
 local function open_thread(key, answers, kind, ahead, access, idempotency, precondition, token)
   local m, left, dead = living(key, ahead)
   local refusal = owner_refusal(m, access)

@@ -1,6 +1,6 @@
 -- The index of a thread's checkpoints is a hash:
 --   L   the life of the thread, and the number of its newest checkpoint so far
---   N   checkpoint N: version, bytes of the state, bytes that count for the limit, creation time; then its name
+--   N   checkpoint N: version, bytes of the state, bytes that count toward the limit, creation time; then its name
 -- Each checkpoint is a copy of the thread's hash in the slot of the thread, without owner, turn and TTL. Checkpoints end
 -- with the thread.
 local SAVED = '>I6I4I4I6'

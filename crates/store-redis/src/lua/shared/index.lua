@@ -1,14 +1,14 @@
--- The threads of a bucket, sorted by id, each with the time of its next check in whole seconds. A small sorted set takes a fifth of the
--- memory of a large one per member, so the threads are in groups of up to GROUP_SIZE consecutive ids, which split when
--- they are full. The first group has an empty name, and every other one the id that it begins with.
+-- The threads of a bucket, sorted by id, each with the time of its next check in whole seconds. A small sorted set
+-- needs a fifth as much memory per member as a large one. The threads are therefore in groups of up to GROUP_SIZE
+-- consecutive ids. The first group has an empty name; any other group is named after its lowest possible id.
 --   :g         names of all groups but the first, sorted
 --   :gx        the same names by a time that is no later than the earliest check of the group
 --   :g:NAME    a group: packed ids by the time of their next check
--- Earlier versions had two sets of all threads of a bucket: `:d` by the time of the next check, and `:n` by id.
+-- Earlier versions kept all threads of a bucket in two sets: `:d` by the time of the next check, and `:n` by id.
 local GROUP_SIZE, RANDOM_ID_BYTES = 128, 37
 
--- Returns an id in the form that groups store: a random id as 16 bytes, any other as it is.
--- No id is shorter than 32 bytes.
+-- Returns an id in the form that groups store: a random id as 16 bytes, any other id unchanged. No unchanged id can be
+-- mistaken for a packed one, because every id has at least 32 bytes.
 local function pack_id(id)
   if #id == RANDOM_ID_BYTES and find(id, '^thrd_[0-9a-f]+$') then
     return pack('>I4I4I4I4', tonumber(sub(id, 6, 13), 16), tonumber(sub(id, 14, 21), 16), tonumber(sub(id, 22, 29), 16),
@@ -22,17 +22,17 @@ local function unpack_id(packed)
   return packed
 end
 
--- Returns the index of a bucket, with its functions. `start` is the common beginning of its keys. The functions are defined
--- inside, because each function at the top of a script costs time in every call.
+-- Returns the index of a bucket as a table of functions. `start` is the common prefix of its keys. The functions are
+-- defined inside this one, because each top-level function costs time in every call of a script.
 local function index_at(start)
   local all = {}
 
-  -- Returns the name of the group that has, or would get, an id.
+  -- Returns the name of the group to which an id belongs.
   function all.group_of(id)
     return call('ZREVRANGEBYLEX', start .. 'g', '[' .. id, '-', 'LIMIT', 0, 1)[1] or ''
   end
 
-  -- Moves the upper half of a full group to a new group. Redis sorts the ids, because Lua compares text by the locale.
+  -- Moves the upper half of a full group to a new group. Redis sorts the ids, because Lua compares text by locale.
   local function split(group)
     local members, by_id, checks, sorting = call('ZRANGE', group, 0, -1, 'WITHSCORES'), {}, {}, start .. 'gs'
     for i = 1, #members, 2 do
@@ -55,7 +55,7 @@ local function index_at(start)
     call('ZREM', group, unpack(gone))
   end
 
-  -- Adds an id with the time of its check in milliseconds. Returns the time of its check if the index already has the id.
+  -- Adds an id with the time of its next check in milliseconds. If the id exists, only returns its check time.
   function all.add(id, check_ms)
     local name, packed, check = all.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name
@@ -73,7 +73,7 @@ local function index_at(start)
     return check and tonumber(check)
   end
 
-  -- Changes the time of the next check of an id. `LT` as `how` allows only an earlier time.
+  -- Changes the time of the next check of an id; if `how` is `LT`, only to an earlier time.
   function all.check_at(id, check_ms, how)
     local name, check = all.group_of(id), math.floor(check_ms / 1000)
     call('ZADD', start .. 'g:' .. name, 'XX', how or 'CH', check, pack_id(id))

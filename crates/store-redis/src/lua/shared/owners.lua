@@ -1,8 +1,8 @@
 -- If a thread has an owner, field O contains the owner's text, the owner's tag follows the meta, and the sets :o:TAG and
 -- :c:TAG of the thread's bucket contain the thread.
 
--- Formats: plain, or with an owner, which older servers must not touch. Each is increased by 1 if the last turn is
--- exclusive.
+-- Formats of a thread without and with an owner. Older servers must not touch a thread with an owner. If the last turn
+-- is exclusive, the format is one higher.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4
 
 -- Returns a refusal if the caller may not use the thread with meta `m`, else nil. `touch` describes `access`.

@@ -28,7 +28,7 @@
 --   :oe:TAG    erased lives by first write, while the log may name their keys; life 0: the data had already been lost
 --   :v:LIFE    ids of a life whose thread was moved, by the time of the move, while data may remain
 --   :e         the log, a stream of entries as log_event in log.lua writes them
---   :ec :eb    a copy of the log without erased lives, while the copy is made, and its maker
+--   :ec :eb    a copy of the log without erased lives, while the copy is being made, and the name of its maker
 --   :h         the newest position that was deleted from the log
 --   :a:ID      the archive of a thread's last life: its hash, with E; :a:ID:LIFE is the archive of an earlier life
 --   :x         archives: ID-LIFE by time, then by id and life, because no character of an id sorts below `-`
@@ -43,7 +43,7 @@
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
--- Sizes in bytes of the meta, and of the packed policy of a write. `access` follows the policy directly: see `touch`.
+-- Sizes in bytes of the meta, and of the packed policy of a write. `access` comes right after the policy: see `touch`.
 local META_BYTES, POLICY_BYTES = 64, 48
 -- Parts of the meta, and the byte at which each part begins: life and version; ttl to grace.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
@@ -56,8 +56,8 @@ local TTL_MS_MIN, MOVE_MS_MIN = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
--- Limits for single pushes to small arrays. The cost of a push grows with the size of the chunk that it changes, and more
--- chunks slow reads only a little.
+-- Limits for single pushes to small arrays. The cost of a push grows with the size of the chunk that it changes,
+-- whereas more chunks slow reads down only a little.
 local SHORT_ARRAY_BYTES, SHORT_CHUNK_BYTES = 16384, 1016
 
 -- Fails while the slot of a key is migrating: scripts can then neither rename a key nor recreate a deleted key. Call it
@@ -155,13 +155,13 @@ local function whole(key, text)
   return chunks
 end
 
--- Must be the first call of scripts that free memory. Changes nothing, but a full Redis rejects commands that use
--- memory only until the script has written.
+-- Changes nothing, but lets a script run in a full Redis, which rejects commands that use memory only until the script
+-- has written. Scripts that free memory must call it first.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end
 
--- Like `write_even_when_full`, for scripts that can also run without writing. Returns whether Redis accepts writes.
+-- Like `write_even_when_full`, for scripts that need not write. Returns whether Redis accepts writes.
 local function may_write(hash)
   return type(redis.pcall('HDEL', hash, '')) == 'number'
 end

@@ -2,7 +2,7 @@
 --   R          numbers of the oldest answer and of the next answer, and the total cost of the answers
 --   oN         time of answer N (6 bytes), its cost (4 bytes), and the digest of its idempotency key
 --   <digest>   fingerprint of the request, and the answer as msgpack
--- The cost of an answer is the bytes of its metadata and of removed elements, plus 8 for each result of an operation.
+-- The cost of an answer is the size of its metadata and removed elements, plus 8 bytes for each operation's result.
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
 -- Returns the earlier answer of `kind`, marked as replayed, or a refusal. Otherwise returns nil, and the argument for
@@ -55,7 +55,7 @@ local function remember(memory, answer, cost, lives_ms, ahead)
   if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
 end
 
--- Expires the answers of an ended object after `after_ms`. Returns whether there are any.
+-- Makes the answers of an ended object expire after `after_ms`. Returns whether there are any.
 local function forget_soon(key, after_ms, ahead)
   if call('PTTL', key) <= ahead then return false end
   call('PEXPIRE', key, after_ms + ahead)

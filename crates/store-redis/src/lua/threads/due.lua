@@ -17,7 +17,7 @@ if #moving > 0 and type(redis.pcall('EXISTS', old, old .. ':')) == 'number' then
   call('ZREM', old, unpack(ids))
   call('ZREM', start .. 'n', unpack(ids))
 end
--- the index has whole seconds, so a thread of the current second may still live
+-- the index stores whole seconds, so a thread that is due in the current second may still be alive
 local function is_due(id, second)
   return second < this_second or not living(start .. 't:' .. id, ahead)
 end

@@ -16,7 +16,7 @@ for i = 3, #ARGV do
       local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
       local deadline = now(ahead) + left - ahead - grace * 1000
       if ends > 0 then deadline = math.min(deadline, ends) end
-        -- The old deadline is removed first. Otherwise a full Redis would reject the addition, and no thread would end.
+      -- if a full Redis rejected the correction, no thread would end
       if deadline - deadline % 1000 ~= check - check % 1000 then
         write_even_when_full(k.thread)
         index.check_at(id, deadline)

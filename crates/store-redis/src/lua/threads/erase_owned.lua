@@ -35,7 +35,7 @@ local function note_erased(id, life, time)
   call('ZADD', KEYS[3], time, id .. '-' .. life)
 end
 
--- The ids that a life has had. The current id is the last.
+-- Returns the key of the ids that a life has had. The current id is the last.
 local function ids_of_life(life) return bucket .. ':v:' .. life end
 
 -- Erases the data of a life under ids other than `id`. Returns whether all of the data is erased; if not, the next call
@@ -62,7 +62,7 @@ local function erase_responses(life)
   for _, id in ipairs(ids) do
     local key = bucket .. ':u:' .. id
     local r = open_response(key, ahead)
-    -- a response with a different life was started again in that life, and remains
+    -- a response that was started again in a different life remains
     if not r or hex(r.life) == life then
       call('UNLINK', key, events_of(key))
       call('ZREM', bucket .. ':ud', id)

@@ -1,5 +1,5 @@
--- Reads threads for a list, without extending their lifetimes. Removes threads from the list that are gone or have a
--- different owner.
+-- Reads threads for a list, without extending their lifetimes. Removes threads that are gone or have a different owner
+-- from the list.
 -- KEYS: threads. ARGV: 1 `ahead`, 2 tag of the owner, or empty for all owners, 3 lifetime of an archive.
 -- Reply: for each thread nil, or meta, metadata or nil, milliseconds to live, current time, owner or nil.
 local ahead, tag, found = tonumber(ARGV[1]), ARGV[2], {}

@@ -47,7 +47,7 @@ local kept_scope = scope_key .. ':' .. hex(its_life)
 for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
--- the keys are moved, because no reader needs them in the archive, and copying 100,000 small items takes 0.1 s
+-- moves the keys, because no reader needs them in the archive, and copying 100,000 small items would take 0.1 s
 for _, kind in ipairs(SCOPE_KEY_KINDS) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)

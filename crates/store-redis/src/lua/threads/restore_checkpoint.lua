@@ -1,8 +1,8 @@
 -- Replaces the state and metadata of a thread with those of a checkpoint.
 -- KEYS: 1 thread, 2 remembered answers, 3 checkpoints, 4 log.
--- ARGV: 1 policy, 2 precondition, 3 idempotency key and request, 4 turn token, 5 change of the owner, all as in write.lua; 6
+-- ARGV: 1 policy, 2 precondition, 3 idempotency key and request, 4 turn token, 5 owner change, all as in write.lua; 6
 --   number of the checkpoint, 7 `d` to describe the thread, 8 trace or empty.
--- Reply: as in write.lua, without answers of operations.
+-- Reply: as in write.lua, without the operations' answers.
 local key, index = KEYS[1], KEYS[3]
 trace = ARGV[8]
 local ahead, _, _, _, _, _, _, _, _, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])

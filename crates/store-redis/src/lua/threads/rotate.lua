@@ -1,4 +1,4 @@
--- Moves a thread with all its data to another id of the same bucket, and leaves a tombstone.
+-- Moves a thread with all its data to another id in the same bucket, and leaves a tombstone.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 and 5 thread and remembered answers of the new id.
 -- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the
 --   tombstone in milliseconds, 7 lifetime of an archive, 8 trace or empty.

@@ -112,7 +112,7 @@ local function read(f)
   return text[f]
 end
 
--- Replaces a field with a text, an array with `elements` elements, if known, or nothing.
+-- Replaces a field with a text, an array, or nothing. `elements` is the number of the array's elements, if known.
 local function put(f, new_text, new_array, elements)
   local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end

@@ -22,7 +22,7 @@ pub(super) struct FoundCheckpoints {
 }
 
 impl FoundCheckpoints {
-    /// Parses the index and the checkpoints. The fields of a checkpoint may be nil.
+    /// Parses the index and the fields of the checkpoints. `copies` is nil if the fields were left out.
     pub(super) fn read(life: Life, index: &Value, copies: &Value) -> Result<Self, StoreError> {
         let mut last = 0;
         let mut heads = Vec::new();
@@ -55,7 +55,7 @@ impl FoundCheckpoints {
         })
     }
 
-    /// Returns all checkpoints, including those left out before. Returns `None` if a checkpoint no longer exists.
+    /// Returns all checkpoints. Reads their fields if necessary. Returns `None` if a checkpoint no longer exists.
     pub(super) async fn whole(
         self,
         link: &Link,
@@ -129,7 +129,7 @@ pub(super) fn index(life: Life, image: &CheckpointImages) -> Vec<(Vec<u8>, Vec<u
     newest.into_iter().chain(entries).collect()
 }
 
-/// Packs the meta of a checkpoint with `arrays` chunked arrays. The numbers that are 0 here are never read.
+/// Packs the meta of a checkpoint with `arrays` chunked arrays. The numbers that are set to 0 here are never read.
 pub(super) fn meta(life: Life, saved: &CheckpointImage, arrays: u64) -> Vec<u8> {
     let state = &saved.state;
     let member_bytes = if state.is_empty() {

@@ -1,6 +1,6 @@
-//! Exports, imports and forks whole threads. A fork that stays in its bucket and keeps the whole history is one script;
-//! all other forks read an image and import it. Each call has its own deadline, because the largest threads take
-//! hundreds of calls.
+//! Exports, imports and forks whole threads. A single script runs a fork that stays in its bucket and keeps the whole
+//! history; all other forks read an image and import it. Each call has its own deadline, because the largest threads
+//! take hundreds of calls.
 
 mod checkpoints;
 mod preparing;
@@ -23,7 +23,7 @@ use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
 /// Maximum number of concurrent forks that hold a whole thread in memory. Any caller with a thread can request a fork.
 pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
-/// Maximum number of history items that one script copies. The script then takes about 5 ms.
+/// Maximum number of history items that one script copies. Copying that many takes about 5 ms.
 const COPIED_ITEMS: u64 = 5_000;
 
 #[async_trait]

@@ -158,7 +158,7 @@ async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), St
     Ok(())
 }
 
-/// Collects arguments, and sends them when they fill a call. A call can be repeated without further effect.
+/// Collects arguments, and sends them when they fill a call. Each call is idempotent.
 struct Portion<'a> {
     link: &'a Link,
     script: Script,

@@ -10,12 +10,10 @@ use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
-/// Limits for a history that is read in the same step as the rest of the thread. A longer history is read in portions
-/// of about this size.
+/// Limits for a history read together with its thread. A longer history is read in portions of about this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
-/// Maximum number of attempts to read a history that loses items during the read. The last attempt reads the history in
-/// one step.
+/// Maximum number of attempts to read a history that keeps losing items. The last attempt reads it in one step.
 const ATTEMPTS: usize = 4;
 
 pub(super) struct Reading {
@@ -26,12 +24,12 @@ pub(super) struct Reading {
 
 enum Wanted {
     All,
-    /// The number of the checkpoint, which must exist, or `None` for no checkpoint.
+    /// Only the checkpoint with this number, which must exist. `None` selects no checkpoint.
     One(Option<u32>),
 }
 
 impl Reading {
-    /// Reads a thread for an export. An export does not extend the lifetime of the thread.
+    /// Returns the settings for an export, which does not extend the lifetime of the thread.
     pub(super) fn of(access: Access) -> Self {
         Self {
             conditions: Conditions {
@@ -53,7 +51,7 @@ impl Reading {
 }
 
 impl RedisStore {
-    /// Reads a thread as it was at one moment. A history that is too long for one step is read afterwards: items never
+    /// Reads a consistent snapshot of a thread. A history that is too long for one step is read afterwards: items never
     /// change, and their total size shows whether all of them are still present. Checkpoints never change either.
     pub(super) async fn read_image(
         &self,

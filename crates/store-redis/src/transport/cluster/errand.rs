@@ -30,7 +30,7 @@ impl PendingUnit {
 }
 
 impl Round {
-    /// Repeats units after a pause, at the node that owns the slot at that time.
+    /// Schedules units to be sent again after a pause, to the nodes that own their slots at that time.
     pub(super) fn wait(&mut self, errands: impl IntoIterator<Item = PendingUnit>, fault: Fault) {
         let errands = errands.into_iter().map(|errand| PendingUnit {
             sent_to: None,

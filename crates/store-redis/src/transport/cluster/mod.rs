@@ -82,7 +82,7 @@ impl Cluster {
         self.topology.open()
     }
 
-    /// Sends commands in order. Consecutive commands of one slot form one unit.
+    /// Sends commands in order. Consecutive commands for one slot form one unit.
     pub(super) async fn call_all(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -350,7 +350,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the node at `host`. Before a new node is added, forgets the nodes that have left the cluster.
+    /// Returns the node at `host`. Before adding a new node, forgets the nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {

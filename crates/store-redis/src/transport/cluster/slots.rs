@@ -73,7 +73,7 @@ impl SlotMap {
     }
 }
 
-/// Returns the address of a node. An unknown host is nil, empty or `?`, depending on version and settings.
+/// Returns the address of a node. An unknown host is nil, empty or `?`, depending on the server's version and settings.
 fn host(node: &Value, asked: &Host) -> Option<Host> {
     let Value::Array(node) = node else {
         return None;

@@ -21,7 +21,7 @@ pub(super) struct Topology {
     map: RwLock<Arc<SlotMap>>,
     /// Entries remain while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
-    /// Number of replies that have contradicted the map. `settled` is this number when the map was made.
+    /// Number of replies that have contradicted the map. `settled` is the value of this counter when the map was made.
     doubts: AtomicU64,
     settled: AtomicU64,
     /// Time of the last refresh. A refresh holds the lock.

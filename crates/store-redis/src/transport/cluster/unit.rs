@@ -46,8 +46,8 @@ impl Unit {
         }
     }
 
-    /// Builds a write that waits for replicas, as a transaction. The mark precedes the write: on a migrating slot, the
-    /// mark could not be set on a key that the write has deleted. No other command runs between the mark and the write.
+    /// Builds a transaction of a mark and a write that waits for replicas. The mark comes first: on a migrating slot,
+    /// it cannot be set on a key that the write has deleted. No other command runs between the mark and the write.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// Groups commands in order: consecutive commands of one slot form one unit.
+    /// Groups commands in order. Consecutive commands for one slot form one unit.
     pub(super) fn of_all(cmds: impl IntoIterator<Item = Command>) -> Vec<Self> {
         let mut units: Vec<Self> = Vec::new();
         for cmd in cmds {
@@ -124,7 +124,7 @@ impl Unit {
 
     fn read(&self, replies: impl Iterator<Item = Value>) -> Result<Vec<Value>, RedisError> {
         let (mut failed, mut aborted, mut last) = (None, None, None);
-        // reads all replies of the unit, because the replies of the next unit follow
+        // an earlier reply has already reported the cause
         for reply in replies {
             match reply.extract_error() {
                 // the cause was reported before

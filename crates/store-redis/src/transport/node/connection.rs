@@ -123,7 +123,7 @@ impl Connection {
             .inspect_err(|fault| self.observe(fault))
     }
 
-    /// Gives up a connection that has ended, or whose server rejects writes.
+    /// Gives up a connection that has ended or whose server rejects writes.
     fn observe(&self, fault: &Fault) {
         let rejects_writes = fault.is_read_only_error();
         if rejects_writes {

@@ -3,8 +3,8 @@ use std::time::Instant;
 use super::server::Server;
 use crate::transport::fault::Fault;
 
-/// A call in flight. A call that its caller abandons late counts as unanswered, because the operation may have an
-/// earlier deadline than the call.
+/// A call in flight. If its caller abandons it after half of the server's timeout or later, the call counts as
+/// unanswered, because the operation may have an earlier deadline than the call.
 #[derive(Debug)]
 pub(super) struct InFlight<'a> {
     server: &'a Server,

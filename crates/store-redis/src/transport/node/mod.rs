@@ -71,7 +71,7 @@ impl Node {
     /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
         if self.is_pooled() || call.confirmation.is_some() {
-            // boxed, like the rare case below, so that the futures of requests stay small
+            // boxed, like the rare case below, so that request futures stay small
             return Box::pin(self.call_exclusively(call)).await;
         }
         match self.call_once(&call).await {
@@ -97,8 +97,8 @@ impl Node {
     }
 
     /// Sends a write followed by reads, and waits for replicas. Returns an error of the write unchanged. Any later
-    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers without replicas have
-    /// small futures.
+    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers that do not wait for
+    /// replicas have small futures.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,
@@ -196,8 +196,7 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// Starts a probe if one is due. The probe uses the runtime of the caller, and continues even if the caller gives
-    /// up.
+    /// Starts a probe if one is due. It runs on the caller's runtime, and continues even if the caller gives up.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
             return;

@@ -28,9 +28,9 @@ impl Probe {
         self.begun.spares_connections
     }
 
-    /// Sends PING over a new connection, because only the old connection may be broken. The PING may take as long as a
-    /// call, because otherwise it would never succeed over a slow connection. But if a call has timed out before, the
-    /// server is considered silent after a quarter of the timeout.
+    /// Sends PING over a new connection, because the fault may be limited to the old connection. PING may take as long
+    /// as a call, because it could otherwise never succeed over a slow connection. But if a call timeout prompted the
+    /// probe, the server is considered silent after a quarter of the timeout.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];

@@ -13,7 +13,7 @@ pub(crate) struct Server {
     pub(super) breaker: Breaker,
     pub(super) registry: Arc<ConnectionRegistry>,
     pub(super) timeout: Duration,
-    /// Ids of the process and of the replication history, from the last new connection; `None` if unknown.
+    /// Ids of the process and of the replication history, read when the latest connection was made; `None` if unknown.
     history: Mutex<Option<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Begins an epoch unless `replies` to [`history_questions`] match the replies on the previous connection.
+    /// Begins an epoch unless the replies to [`history_questions`] are the same as on the previous connection.
     pub(super) fn connected(&self, replies: &[Value]) {
         let history = history(replies);
         let mut last = self.history.lock().unwrap_or_else(PoisonError::into_inner);

@@ -124,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
                 Poll::Ready(Ok(count)) => self.sent += count,
                 Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
-                // once all callers are gone, does not wait for a hanging server
+                // does not wait for a hanging server once all callers are gone
                 Poll::Pending if self.queue.is_left(context.waker()) => {
                     return Poll::Ready(super::ended());
                 }
@@ -197,8 +197,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
-    /// Reads the first line of an array that has one element for each of the next callers. If the line is an error, all
-    /// of them get the error. Returns whether the line has arrived.
+    /// Reads the first line of an array that has one element for each of the next `callers`. If the line is an error,
+    /// all of these callers get the error. Returns whether the line has arrived.
     fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
             return Ok(false);
@@ -218,8 +218,7 @@ impl<S> Driver<S> {
         }
     }
 
-    /// Reads the reply to a guard. If the reply is an error, the next callers get the error. Returns whether the reply
-    /// has arrived.
+    /// Reads the reply to a guard, and gives an error to the next `callers`. Returns whether the reply has arrived.
     fn pass(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;
@@ -230,7 +229,7 @@ impl<S> Driver<S> {
         true
     }
 
-    /// Takes a line that no caller is waiting for, once the line has arrived.
+    /// Removes and returns the next line, which no caller is waiting for. Returns `None` if the line has not arrived.
     fn line(&mut self) -> Option<Bytes> {
         let end = memchr::memchr(b'\n', &self.read)?;
         self.waiting.pop_front();

@@ -21,7 +21,7 @@ pub(super) async fn greet(
         rest.push(select);
     }
     let needed = rest.len();
-    // older servers reject these commands, which only inform readers of the client list
+    // older servers reject these commands, which only affect the client list
     for (name, value) in [
         ("LIB-NAME", "threadkeep"),
         ("LIB-VER", env!("CARGO_PKG_VERSION")),

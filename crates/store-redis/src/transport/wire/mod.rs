@@ -76,8 +76,7 @@ impl Multiplexer {
         }
     }
 
-    /// Returns raw replies. Fails with [`Fault::Timeout`] at the deadline, or with [`Fault::Call`] if the connection
-    /// ends first.
+    /// Returns raw replies. Fails with [`Fault::Timeout`] at the deadline, or [`Fault::Call`] if the connection ends.
     pub(super) async fn exchange(
         &self,
         commands: &[Command],

@@ -47,7 +47,7 @@ pub(super) struct Waiter {
 pub(super) enum ReplyKind {
     /// The number of replies for one caller.
     Replies(usize),
-    /// An array with one element for each of the next callers, or an error for all of them.
+    /// An array with one element for each of the given number of callers, or one error for all of them.
     OfAll(usize),
     /// A reply that no caller waits for. If it is an error, it replaces the replies to the given number of callers.
     Guard(usize),
@@ -61,7 +61,7 @@ pub(super) enum Taken {
 }
 
 impl Queue {
-    /// Adds a call. The receiver gets the replies, or an error if the connection ends first.
+    /// Adds a call. The receiver gets the replies, or an error if the connection ends before they arrive.
     pub(super) fn push(
         &self,
         commands: &[Command],

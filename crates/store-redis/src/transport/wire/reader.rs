@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the number of pairs in the next value, or `None` if it is not a map. The pairs are read next.
+    /// Returns the number of pairs in the next value, or `None` if it is not a map. The caller then reads the pairs.
     pub(crate) fn map(&mut self) -> Result<Option<usize>, RedisError> {
         match self.kind()? {
             b'%' => self.length(),

@@ -61,7 +61,7 @@ impl Scan {
 }
 
 /// Parses a length or count, and returns it with the size of its line. Returns `None` if the line is incomplete. The
-/// number is `None` for -1. Redis sends no value larger than 512 MB, and no larger count.
+/// number is `None` for -1. Rejects numbers of ten or more digits, because Redis sends no length or count this large.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

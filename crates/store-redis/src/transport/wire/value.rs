@@ -2,7 +2,7 @@ use redis::{RedisError, Value, parse_redis_value};
 
 use super::{Reader, Scan, integer, malformed};
 
-/// Maximum nesting depth of values, greater than that of any script's reply.
+/// Maximum nesting depth of values. No script returns a reply that is nested this deeply.
 const MAX_DEPTH: usize = 32;
 /// Size of the shortest value: `_` and the line end.
 const SHORTEST: usize = 3;
@@ -36,7 +36,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             reader.line()?;
             Value::Nil
         }
-        // the `redis` crate parses rare types, and also errors, because it distinguishes the kinds of errors
+        // the `redis` crate parses rare types, as well as errors, because it distinguishes their kinds
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?

@@ -17,7 +17,7 @@ pub(super) struct Conversation {
 /// Converts the instructions and the conversation.
 ///
 /// All `system` and `developer` messages become part of the system prompt, in order. Adjacent messages with the same
-/// role are merged, so that roles alternate, and the results of one step share a message. Texts without visible
+/// role are merged, so that roles alternate. The tool results of one step share a message. Texts without visible
 /// characters are omitted, because the API rejects them.
 pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
     let mut writer = Writer {

@@ -102,7 +102,7 @@ impl Scripted {
     }
 }
 
-/// Reads a request and its body, converted to lower case. Returns `None` at the end of the connection.
+/// Reads a request with its body, and converts it to lower case. Returns `None` if the connection is closed first.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = String::new();
     let mut bytes = [0; 4_096];

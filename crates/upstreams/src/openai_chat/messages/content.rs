@@ -2,7 +2,7 @@ use crate::content::{Part, part, parts, plain_text};
 use crate::json::{Object, array, inside_member};
 use threadkeep_domain::member;
 
-/// Converts content to an array if it has media that this API accepts, and otherwise to a string.
+/// Converts content to an array if it contains media that this API accepts, and otherwise to a string.
 ///
 /// All compatible servers accept a string, so refusals also become text. Returns `None` if nothing in the content can
 /// be expressed in this API.

@@ -11,7 +11,7 @@ use threadkeep_responses::Question;
 
 /// Converts the instructions and the conversation to messages.
 ///
-/// Omits everything that this API cannot express: items of other types, and media in messages whose role is not `user`.
+/// Omits what this API cannot express: unsupported items, media outside of user messages and, for OpenAI, reasoning.
 /// The roles `system` and `developer` become `system`. Compatible servers accept only `system`, and OpenAI treats it as
 /// `developer` for models that have that role.
 pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
@@ -38,7 +38,7 @@ struct Messages<'a> {
     dialect: Dialect,
 }
 
-/// An unfinished assistant message. Reasoning, content and calls form one message in this API.
+/// An unfinished assistant message. In this API, reasoning, content and calls form a single message.
 #[derive(Default)]
 struct Answer {
     reasoning: Reasoning,

@@ -222,7 +222,7 @@ fn parts_have_the_order_in_which_they_begin() {
 #[test]
 fn servers_may_give_calls_in_their_own_way() {
     for deltas in [
-        // in one delta; without an index; with the id in each delta; with an object as arguments; with a late name
+        // the same call in one delta, without an index, with repeated ids, with an object as arguments, or named late
         vec![
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"k\":1}"}}]}"#,
         ],

@@ -66,7 +66,7 @@ impl Ears {
         let waiting_bytes: usize = self.waiting.iter().map(Bytes::len).sum();
         let has_room = self.waiting.len() < WAITING_MAX && waiting_bytes < WAITING_BYTES;
         if !has_room {
-            // while the server does not read, the client does not count as silent
+            // the client does not count as silent while the server is not reading
             self.heard = Instant::now();
         }
         let message = async {
@@ -80,7 +80,7 @@ impl Ears {
             () = sleep_until(self.ping_at) => {
                 self.ping_at = Instant::now() + PING_EVERY;
                 let is_silent = self.heard.elapsed() > SILENCE_MAX;
-                // skips the ping if the channel is full, because its messages already prove that the server is alive
+                // skips the ping if the channel is full, because the queued messages prove that the server is alive
                 let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
                 return match (is_silent, pinged) {
                     (true, _) | (_, Ok(Err(_))) => Err(Gone),

@@ -62,7 +62,7 @@ impl Kept {
         edited(body.as_str(), &edits)
     }
 
-    /// Sets the id of this response as the previous response of `request`.
+    /// Sets `previous_response_id` in the echo of `request` to the id of this response.
     pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {

@@ -76,7 +76,7 @@ impl MessageSender {
 }
 
 impl Socket {
-    /// Runs until either side closes the socket. A response that is in progress then continues without the socket.
+    /// Runs until either side closes the socket. A response that is still in progress continues without the socket.
     async fn run(mut self, stop: CancellationToken) {
         let code = loop {
             let text = tokio::select! {

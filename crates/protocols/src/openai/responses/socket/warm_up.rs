@@ -18,7 +18,7 @@ use threadkeep_domain::{Outcome, Status, Usage};
 use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
-/// Returns the body of a warm-up. The response is stored only in its socket.
+/// Returns the body of a warm-up. The socket keeps the response, which is not stored.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
         let wanted = "true, as the request names a conversation";

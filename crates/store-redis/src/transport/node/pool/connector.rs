@@ -35,8 +35,7 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// The number of discards and the number of silences. A connection is invalid if either number has changed since it was
-/// made.
+/// The numbers of discards and silences when a connection was made. A change in either invalidates the connection.
 type Era = (u64, u64);
 
 impl Connector {
@@ -137,7 +136,7 @@ fn manager(
     let settings = settings
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
-    // Callers limit both times. By default, a reply would time out after half a second.
+    // Callers set their own time limits. By default, a reply would time out after half a second.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)
