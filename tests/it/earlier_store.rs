@@ -76,7 +76,7 @@ fn write_store(connection: &mut Connection) {
             run("ZADD", &[score.to_string().into_bytes(), bytes(&pair[0])]);
         }
         for event in list(&entry["stream"]) {
-            let fields = list(&event[1]).iter().flat_map(|pair| list(pair));
+            let fields = list(&event[1]).iter().flat_map(list);
             let words: Vec<_> = [&event[0]].into_iter().chain(fields).map(bytes).collect();
             run("XADD", &words);
         }
