@@ -5,6 +5,7 @@ use redis::Value;
 use super::owned_places::id;
 use crate::shared::unpack_id;
 use crate::transport::{UNKNOWN, bytes, text};
+use crate::unreadable::Unreadable;
 use threadkeep_domain::ThreadId;
 use threadkeep_store::StoreError;
 use threadkeep_store::merged::SortedPart;
@@ -21,6 +22,7 @@ pub(super) fn read_part(
     reply: &Value,
     after: Option<&ThreadId>,
     portion: usize,
+    unreadable: &Unreadable,
 ) -> Result<Part, StoreError> {
     let Value::Array(reply) = reply else {
         return Err(UNKNOWN);
@@ -28,10 +30,8 @@ pub(super) fn read_part(
     let [Value::Array(packed), next, Value::Array(earlier)] = &reply[..] else {
         return Err(UNKNOWN);
     };
-    let mut items: Vec<_> = packed
-        .iter()
-        .map(|packed| unpack_id(bytes(packed)?))
-        .collect::<Result<_, _>>()?;
+    let read = packed.iter().map(|packed| unpack_id(bytes(packed)?));
+    let mut items: Vec<_> = unreadable.skip("the index of threads", read);
     items.retain(|id| after.is_none_or(|after| id > after));
     let last = items.iter().max().copied();
     let group_to = match next {

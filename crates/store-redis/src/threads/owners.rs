@@ -65,7 +65,7 @@ impl Owners for RedisStore {
                 .await?;
             let mut again = Vec::new();
             for ((bucket, _), reply) in unread.into_iter().zip(replies) {
-                match read_part(&reply, after, portion)? {
+                match read_part(&reply, after, portion, &self.unreadable)? {
                     Part::Read(part) => parts.push(part),
                     Part::Before(next) => again.push((bucket, next)),
                 }

@@ -264,7 +264,8 @@ end
 local function begin_life(k, deadline, ahead)
   local index, id = index_of(k.thread), id_of(k.thread)
   local lost = index.add(id, deadline)
-  if lost then index.check_at(id, deadline) else lost = index.remove_earlier(id) end
+  if lost then index.check_at(id, deadline) end
+  lost = index.remove_earlier(id) or lost
   if not lost then return end
   drop_scope(k.thread)
   log_event(k.log, DESTROYED, LOST, lost, 0, 0, NO_LIFE, id, '', ahead)

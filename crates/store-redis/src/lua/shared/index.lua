@@ -75,16 +75,18 @@ local function index_at(start)
 
   -- Changes the time of the next check of an id; if `how` is `LT`, only to an earlier time.
   function all.check_at(id, check_ms, how)
-    local name, check = all.group_of(id), math.floor(check_ms / 1000)
-    call('ZADD', start .. 'g:' .. name, 'XX', how or 'CH', check, pack_id(id))
+    local name, packed, check = all.group_of(id), pack_id(id), math.floor(check_ms / 1000)
+    local group = start .. 'g:' .. name
+    if not call('ZSCORE', group, packed) then return call('ZADD', start .. 'd', 'XX', how or 'CH', check_ms, id) end
+    call('ZADD', group, 'XX', how or 'CH', check, packed)
     if name ~= '' then call('ZADD', start .. 'gx', 'XX', 'LT', check, name) end
   end
 
   function all.remove(id)
     local name = all.group_of(id)
     local group = start .. 'g:' .. name
-    if call('ZREM', group, pack_id(id)) == 0 then return all.remove_earlier(id) end
-    if name ~= '' and call('EXISTS', group) == 0 then
+    all.remove_earlier(id)
+    if call('ZREM', group, pack_id(id)) == 1 and name ~= '' and call('EXISTS', group) == 0 then
       call('ZREM', start .. 'g', name)
       call('ZREM', start .. 'gx', name)
     end

@@ -1,18 +1,20 @@
 -- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets of earlier versions to the index.
 -- KEYS: 1 index. ARGV: 1 `ahead`, 2 maximum number. Reply: the time, and the ids.
-local MOVED_MAX = 200
+local MOVED_MAX = 20
 local start, due = sub(KEYS[1], 1, -2), {}
 local old, index = start .. 'd', index_at(start)
 local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[2])
-local this_second = math.floor(now(ahead) / 1000)
-local moving = call('ZRANGE', old, 0, MOVED_MAX - 1, 'WITHSCORES')
--- while the slot migrates, scripts cannot create groups
-if #moving > 0 and type(redis.pcall('EXISTS', old, old .. ':')) == 'number' then
-  write_even_when_full(old .. ':')
+local t, this_second = fmt('%.0f', now(ahead)), math.floor(now(ahead) / 1000)
+-- While the slot migrates, a script cannot tell a missing key from a key that has moved. The threads are due later, too.
+if type(redis.pcall('EXISTS', old, old .. ':')) ~= 'number' then return {t, due} end
+-- without a disk or replicas, Redis rejects writes, but threads can still be found
+local can_write = may_write(old .. ':')
+local moving = can_write and call('ZRANGE', old, 0, MOVED_MAX - 1, 'WITHSCORES') or {}
+if #moving > 0 then
   local ids = {}
   for i = 1, #moving, 2 do
     ids[#ids + 1] = moving[i]
-    index.add(moving[i], moving[i + 1])
+    if index.add(moving[i], moving[i + 1]) then index.check_at(moving[i], moving[i + 1], 'LT') end
   end
   call('ZREM', old, unpack(ids))
   call('ZREM', start .. 'n', unpack(ids))
@@ -31,9 +33,15 @@ for _, name in ipairs(names) do
     if #due < most and is_due(id, tonumber(found[i + 1])) then due[#due + 1] = id end
   end
   if #due == most then break end
-  if #found == 0 and name ~= '' then
-    write_even_when_full(old .. ':')
-    call('ZADD', start .. 'gx', 'XX', call('ZRANGE', group, 0, 0, 'WITHSCORES')[2], name)
+  if #found == 0 and name ~= '' and can_write then
+    local earliest = call('ZRANGE', group, 0, 0, 'WITHSCORES')[2]
+    if earliest then
+      call('ZADD', start .. 'gx', 'XX', earliest, name)
+    else
+      -- the group was lost
+      call('ZREM', start .. 'g', name)
+      call('ZREM', start .. 'gx', name)
+    end
   end
 end
-return {fmt('%.0f', now(ahead)), due}
+return {t, due}

@@ -5,6 +5,10 @@
 local ahead, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local k = {log = KEYS[1], archives = KEYS[2]}
 local ended, lost, moved = 0, 0, 0
+local function archived_at(archive)
+  local e = call('HGET', archive, 'E')
+  return e and unpack_('>I6', e, 8) or 0
+end
 for i = 3, #ARGV do
   local id = ARGV[i]
   k.thread, k.archive = KEYS[2 * i - 3], KEYS[2 * i - 2]
@@ -25,6 +29,9 @@ for i = 3, #ARGV do
     elseif dead then
       if left > ahead then ended = ended + 1 else lost = lost + 1 end
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
+    elseif call('HEXISTS', k.thread, 'T') == 1 or archived_at(k.archive) >= check then
+      -- a server of an earlier version, which does not know the index, has ended or moved the thread
+      index.remove(id)
     else
       index.remove(id)
       drop_scope(k.thread)

@@ -296,7 +296,7 @@ end
 if next_array >= 4294967296 then return redis.error_reply('ERR threadkeep: too many arrays') end
 
 --+ plan
-if is_new or cleared or its_owner ~= owner then settle(key) end
+if is_new or cleared or its_owner ~= owner or ARGV[4] ~= '' then settle(key) end
 if is_new then created = now(ahead) end
 local logged, changed = is_new or log_all == 1 or watched > now(ahead), {}
 if dead then
