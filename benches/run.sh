@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # the build runs at low priority, the measurement does not
 nice cargo bench --quiet --locked --bench requests --no-run
-# raises the limit of open files, because each connection needs a descriptor at both ends
+# raises the limit on open files, because each connection needs a descriptor at both ends
 # shellcheck disable=SC3045 # dash, bash and busybox support it
 ulimit -n "$(ulimit -H -n)"
 exec cargo bench --quiet --locked --bench requests -- "$@"

@@ -3,9 +3,9 @@
 #
 #   deploy/backup.sh FILE [OPTION...]
 #
-# The options are those of redis-cli, such as -u redis://user@host:6379, --tls or --cacert FILE. Set REDISCLI_AUTH to
-# the password. In a cluster, run the script for each master. FILE must not exist yet, and is created only if the
-# snapshot is complete. The snapshot contains all writes made before the script started.
+# Accepts the options of redis-cli, such as -u redis://user@host:6379, --tls or --cacert FILE. Set REDISCLI_AUTH to the
+# password. In a cluster, run the script for each master. FILE must not exist yet, and is created only if the snapshot
+# is complete. The snapshot contains all writes made before the script started.
 set -eu
 
 [ $# -ge 1 ] || {

@@ -4,7 +4,7 @@
 #   deploy/restore.sh FILE DIRECTORY
 #
 # DIRECTORY must be empty. Start Redis in it with `appendonly yes`. The script writes the append-only file that Redis
-# needs in that mode. Redis must be at least as new as the redis-server used here.
+# needs in that mode. Redis must not be older than the redis-server that this script runs.
 set -eu
 umask 077
 
@@ -57,6 +57,6 @@ keys=$(ask dbsize | tr -dc 0-9)
 ask shutdown >/dev/null 2>&1 || true
 wait "$redis" || true
 rm -f "$dir/dump.rdb"
-# Redis may run as the owner of the directory, and could not read files that belong to root
+# if Redis runs as the owner of the directory, it cannot read files that belong to root
 [ "$(id -u)" != 0 ] || chown -R --reference="$dir" "$dir"/*
 echo "$dir has $keys keys"

@@ -5,8 +5,8 @@
 #
 #   scripts/build-pgo.sh [SECONDS]    duration of each scenario on each store (default: 10)
 #
-# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later: LLVM_PROFDATA, or the
-# program in rustup's component llvm-tools or Debian's package llvm-19.
+# Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later (rustup's component
+# llvm-tools or Debian's package llvm-19). Set LLVM_PROFDATA to try a different program first.
 set -eu
 
 cd "$(dirname "$0")/.."

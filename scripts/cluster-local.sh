@@ -4,7 +4,7 @@
 #
 #   scripts/cluster-local.sh up [--dir DIR] [--port PORT]   starts the services that are not running
 #   scripts/cluster-local.sh status [--dir DIR]             fails unless all services are running
-#   scripts/cluster-local.sh down [--dir DIR]               stops them and keeps DIR
+#   scripts/cluster-local.sh down [--dir DIR]               stops all services and keeps DIR
 #
 # DIR (default: target/cluster) contains keys, data and logs. Add DIR/threadkeep.toml to configure the replicas, and
 # DIR/haproxy.cfg to replace deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0
@@ -52,12 +52,12 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 replicas='replica1 replica2 replica3'
 
-# process PID: prints the state and start time (proc_pid_stat(5)). The process name may contain any character.
+# process PID: prints the state and start time (proc_pid_stat(5)). Skips the name, which may contain any character.
 process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
 
-# Checks the process id and the start time, because a different process may now have the id. Sets $pid.
+# Checks the start time as well as the process id, because a different process may now have that id. Sets $pid.
 is_running() {
     pid=
     [ -s "$dir/run/$1" ] || return 1
@@ -269,7 +269,7 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals all processes, then waits for longer than a replica lets requests run.
+# stop NAME...: signals the processes, then waits longer than a replica allows requests to run.
 stop() {
     for each; do
         # the process may end before the signal

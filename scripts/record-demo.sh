@@ -1,7 +1,8 @@
 #!/bin/sh
-# Records `threadkeep demo` in a browser, and writes docs/demo.gif of up to 2 MB: scripts/record-demo.sh [PROGRAM]
+# Records `threadkeep demo` in a browser as docs/demo.gif (up to 2 MB): scripts/record-demo.sh [PROGRAM]
 #
-# PROGRAM defaults to target/release/threadkeep. Needs node, npm, python3 with venv, and chromium or a path in CHROMIUM.
+# PROGRAM defaults to target/release/threadkeep. Needs node, npm, python3 with venv, and chromium. Set CHROMIUM to use a
+# different browser.
 set -eu
 cd "$(dirname "$0")/.."
 

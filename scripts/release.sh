@@ -9,7 +9,7 @@
 #   --program FILE   packs this program instead of building one with the profile dist
 #   --load FILE      packs this load test instead of building it
 #   --target TRIPLE  platform of FILE, if it is not this machine's
-#   --dir DIR        writes to DIR, and removes the files of an earlier run from it
+#   --dir DIR        writes to DIR, and removes an earlier run's files from it
 #   --allow-dirty    packages the crates even if there are uncommitted changes
 #   --verify         also builds the packaged crates
 #
@@ -118,7 +118,7 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# In one call, packages the crate threadkeep and the workspace crates that it needs, so that cargo resolves them against
+# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against
 # each other. cargo also determines the publishing order.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"
@@ -173,7 +173,8 @@ finish() {
     done
 }
 
-# gather FROM...: keeps the last copy of a file that several platforms wrote, such as the npm launcher.
+# gather FROM...: merges directories. Keeps the last copy of a file that several platforms wrote, such as the npm
+# launcher.
 gather() {
     for from in "$@"; do
         from=$(absolute "$from")

@@ -9,10 +9,8 @@
 //! ```
 //!
 //! ```toml
-//! [dependencies]
-//! actix-web = "4"
-//! serde_json = "1"
-//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
+//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features =
+//! ["redis"] }
 //! ```
 //!
 //! | feature | adds |
@@ -42,7 +40,7 @@
 //! A handler that neither reads nor writes makes no store calls. The first read fetches the state. Writes are queued,
 //! and sent as one merge before the response. A write requires no read. The state is never written back as a whole:
 //! when two requests push at the same moment, both values are kept. Calls to [`Keys`], [`Tasks`] and [`History`] are
-//! not queued, but sent to the store immediately.
+//! not queued; they go to the store immediately.
 //!
 //! # Errors
 //!

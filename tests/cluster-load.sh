@@ -3,8 +3,8 @@
 # and stops another. Each acknowledged push must be stored exactly once. A Prometheus server with deploy/prometheus.yml
 # must be able to answer the dashboard's queries.
 #
-# Needs the programs of cluster-local.sh, prometheus, and python3 with venv. Uses the load test in target/debug, which
-# `cargo build -p threadkeep-load` builds.
+# Needs the same programs as cluster-local.sh, plus prometheus and python3 with venv. Uses the load test in
+# target/debug, which `cargo build -p threadkeep-load` builds.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -4,7 +4,7 @@
 #
 # Uses the running Docker engine if there is one. Otherwise, starts an engine as root from Debian's package docker.io,
 # and exits with 77 if that fails. Without an image registry, builds the base images from Debian's packages with
-# debootstrap. The image build then copies the programs of target/debug instead of running cargo.
+# debootstrap. The image build then copies the programs from target/debug instead of running cargo.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -152,7 +152,8 @@ is_healthy() {
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$1")" = healthy ]
 }
 
-# kill_process CONTAINER: simulates a crash of the main process. Docker does not restart containers after `docker kill`.
+# kill_process CONTAINER: simulates a crash of the main process. Does not use `docker kill`, because Docker would not
+# restart the container.
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"

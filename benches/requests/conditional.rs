@@ -12,7 +12,7 @@ pub(super) async fn repeated(
     let Some(tag) = connection.header("etag") else {
         return Ok(None);
     };
-    // `read` has no body; inserts the header before the empty line at its end
+    // `read` has no body, so the header goes before the empty line at the end of the request
     let mut request = read[..read.len() - 2].to_vec();
     request.extend_from_slice(format!("if-none-match: {tag}\r\n\r\n").as_bytes());
     connection.exchange(&request).await?;

@@ -84,7 +84,8 @@ async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// Measures `server`, whose cache has the default size, and `small`, if given, whose cache is too small for any hits.
+/// Measures `server`, whose cache has the default size. If `small` is given, also measures that server, whose cache is
+/// too small for any hits.
 async fn with_caches<'a>(
     scenario: &'a Scenario,
     server: &'a Process,

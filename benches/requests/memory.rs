@@ -100,7 +100,7 @@ async fn is_ready(address: SocketAddr) -> bool {
     connection.exchange(&ready).await.is_ok()
 }
 
-/// Creates threads whose states have about `bytes` bytes each. Returns the total size of the states.
+/// Creates threads with states of about `bytes` bytes each. Returns the total size of the states.
 async fn make(server: SocketAddr, threads: usize, bytes: usize) -> io::Result<u64> {
     let shares = (0..MAKERS).map(|maker| async move {
         let mut connection = Connection::open(server).await?;

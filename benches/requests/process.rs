@@ -18,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the process, and waits until it listens. Writes its output to the file `name`.
+    /// Starts the process, and waits until it is listening. Its output goes to the file `name`.
     pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();

@@ -19,7 +19,7 @@ use super::schedule;
 pub(super) const MODE: &str = "replicas";
 
 const REPLICAS: usize = 3;
-/// Number of requests per thread that fill the caches before the measurement.
+/// Number of requests per thread before the measurement. They fill the caches.
 const WARM_UP_REQUESTS: usize = 10;
 const SLICE: Duration = Duration::from_millis(500);
 

@@ -143,7 +143,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs `streams` streams, so that the server allocates the memory that streams share before the measurement.
+/// Runs `streams` streams before the measurement, so that the server has already allocated the memory they share.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -155,7 +155,7 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
 
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    // each piece contains about one word, and the whole text would take four times as long as the measurement
+    // each piece contains about one word, so sending the whole text would take four times as long as the measurement
     let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();

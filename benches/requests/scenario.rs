@@ -70,7 +70,7 @@ pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
     Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
-/// Returns writes to threads of one owner. Each name begins with the name of the same write without an owner.
+/// Returns scenarios that write to owned threads. Each name begins with the name of the scenario without an owner.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;

@@ -31,7 +31,7 @@ pub(super) async fn run<R: Requests + ?Sized>(
         count: (per_second * time.as_secs_f64()) as usize,
     };
     let due = Arc::new(Semaphore::new(0));
-    // uses a thread, because the runtime's timers fire up to a millisecond late, and most requests take less
+    // uses a thread, because the runtime's timers fire up to a millisecond late, longer than most requests take
     let pacer = thread::spawn({
         let due = Arc::clone(&due);
         move || schedule.release(&due)

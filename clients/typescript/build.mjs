@@ -12,5 +12,5 @@ if (!existsSync(compiler)) {
   });
 }
 rmSync("dist", { recursive: true, force: true });
-// types are not checked here, because only the tests install the frameworks; `isolatedDeclarations` makes that possible
+// does not check types, because only the tests install the frameworks; `isolatedDeclarations` makes this possible
 execFileSync(process.execPath, [compiler, "--project", ".", "--noCheck"], { stdio: ["ignore", 2, 2] });

@@ -51,7 +51,7 @@ const searchField = () => document.querySelector<HTMLElement>("[data-search]");
 
 function move(step: number): void {
   const line = lineOf(document.activeElement);
-  // prefers a virtual list if no line has the focus, because short lists are below it
+  // if no line has the focus, starts in the virtual list, because any short lists are below it
   if (!line && listed()?.move(step)) return;
   const all = lines();
   const at = line ? all.indexOf(line) + step : 0;

@@ -12,8 +12,8 @@ export const PAGES: readonly [page: string, label: string, right?: string][] = [
 ];
 
 /**
- * Returns the page to open first: the overview if the key has the right `admin`, or else the first page for which the
- * key has the right. Without `admin`, the overview shows only a few figures.
+ * Returns the page to open first: the overview if the key has the `admin` right, or else the first page that the key
+ * may open. Without `admin`, the overview shows only a few figures.
  */
 export function firstPage(): string {
   if (can("admin")) return "overview";

@@ -1,4 +1,5 @@
-// Issues tokens that contain a user's name. In production, your login issues them, and threadkeep needs only the key.
+// Issues tokens that contain a user's name. In production, your login service issues the tokens, and threadkeep needs
+// only the key.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -48,7 +48,7 @@ fn scenarios(choice: Choice, run: &Arc<Run>) -> Result<Vec<Scenario>, LoadError>
     })
 }
 
-/// Configures the load library from `args`, which replaces the library's own argument parser.
+/// Configures the load library from `args`, without the library's own argument parser.
 fn configuration(args: &Args) -> GooseConfiguration {
     let users = args.users.get();
     let mut configuration = GooseConfiguration::default();

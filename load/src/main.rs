@@ -32,7 +32,7 @@ use error::LoadError;
 use report::Report;
 use run::Run;
 
-/// Exit codes for success, for a fault of the service, and for a failure of the test itself.
+/// Exit codes for success, for a fault in the service, and for a failure of the test itself.
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 const TEST_FAILED: u8 = 2;

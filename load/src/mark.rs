@@ -1,4 +1,4 @@
-//! The values of pushes. Each value is derived from its push, so reads can be verified exactly without stored copies.
+//! The values of pushes. Each value is derived from its push, so reads can be verified exactly without storing copies.
 
 use std::fmt;
 use std::sync::Arc;

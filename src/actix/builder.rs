@@ -216,8 +216,8 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Limits an owner to `limit` threads. By default, there is no limit. Writes that would give the owner an
-    /// additional thread fail with [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads).
+    /// Limits an owner to `limit` threads. By default, there is no limit. Writes that would exceed the limit fail with
+    /// [`Refusal::TooManyThreads`](crate::errors::Refusal::TooManyThreads).
     pub fn max_threads_per_owner(mut self, limit: NonZeroU64) -> Self {
         self.max_threads_per_owner = Some(limit);
         self

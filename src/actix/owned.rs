@@ -37,7 +37,7 @@ impl OwnedThreads {
         Ok(page.await?)
     }
 
-    /// Returns the number of threads and the total size of their states. Takes time proportional to that number.
+    /// Counts the threads and adds up the sizes of their states. Takes time proportional to the number of threads.
     pub async fn measure(&self) -> Result<OwnerUsage, ApiError> {
         Ok(self.service()?.measure(&self.owner).await?)
     }

@@ -27,7 +27,7 @@ pub(super) struct PendingWrites {
     metadata: Option<Json>,
     version: Option<u64>,
     turn: Option<TurnToken>,
-    /// Current id of the thread, shared with its turns because a rotation changes the id.
+    /// The thread's current id. Shared with the turns of the thread, because a rotation changes the id.
     place: Arc<RwLock<ThreadId>>,
     /// True while a flush is in flight. Remains true if the flush is cancelled.
     in_flight: bool,
@@ -95,7 +95,7 @@ impl PendingWrites {
         self.caller = caller;
     }
 
-    /// Drops the local copies, because the store has replaced, or may have replaced, the state and metadata.
+    /// Drops the local copies after the store has replaced, or may have replaced, the state and metadata.
     pub(super) fn replaced(&mut self, written: Option<&Written>) {
         self.forget();
         if let Some(written) = written {

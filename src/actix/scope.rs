@@ -4,8 +4,8 @@ use threadkeep_web::ApiError;
 
 /// A scope with keys, a task list and a history. The app chooses the id of the scope, and callers can share the scope.
 ///
-/// The first write creates the scope of a session, tool or personality. The app decides which callers may open which
-/// scope.
+/// The scope of a session, tool or personality is created by the first write. The app decides which callers may open
+/// which scope.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
     target: ScopeTarget,

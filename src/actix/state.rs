@@ -11,8 +11,8 @@ use threadkeep_web::ApiError;
 /// The state of a [`Thread`](super::Thread).
 ///
 /// The first read fetches the state. Reads see the state with the queued writes applied. Writes are queued and return
-/// immediately. The store checks the writes and the limits at the flush. A read after a queued write reports errors
-/// such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) before the flush.
+/// immediately. The store checks the writes and the limits when the queue is flushed. A read before the flush already
+/// reports errors such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray).
 ///
 /// Values can be any serde type. Numbers of more than 64 bits, repeated keys, and values nested deeper than 128 levels
 /// are preserved only as `Box<serde_json::value::RawValue>`.
@@ -56,7 +56,7 @@ impl ThreadState {
         Ok(entries.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Returns the keys with their values, in byte order of the keys.
+    /// Returns all keys with their values, sorted by the bytes of the keys.
     pub async fn entries<T: DeserializeOwned>(&self) -> Result<Vec<(String, T)>, ApiError> {
         let entry = |(key, value): (&Key, &Value)| (key.as_str().to_owned(), value.to_json());
         let entries = |document: &Document| document.iter().map(entry).collect::<Vec<_>>();

@@ -90,9 +90,9 @@ impl Thread {
         TakeTurn::of(Arc::clone(&self.0), ttl)
     }
 
-    /// Creates a new thread with a snapshot of this thread: state, metadata, keys, tasks and history. `forked_from` in
-    /// the metadata of the copy names this thread. Flushes the queue first, because the copy must include the writes of
-    /// this request. The request continues with the original thread.
+    /// Creates a new thread with a snapshot of this thread: state, metadata, keys, tasks and history. The copy's
+    /// metadata names this thread in `forked_from`. Flushes the queue first, because the copy must include the writes
+    /// of this request. The request continues with the original thread.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -125,8 +125,8 @@ impl Thread {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues a replacement for the entire metadata object. The flush checks its size. Fails if `metadata` is not a
-    /// JSON object.
+    /// Queues a replacement for the entire metadata object. The flush checks the size of the object. Fails if
+    /// `metadata` is not a JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
@@ -219,7 +219,7 @@ impl Thread {
     /// Runs `callback` when the thread expires or when any replica destroys it. `callback` receives the event with the
     /// final state and metadata.
     ///
-    /// `callback` runs on the app's own runtime, and only for the next end of the thread. A failed callback is retried
+    /// `callback` runs on the app's own runtime, and only the next time the thread ends. A failed callback is retried
     /// after 1, 2, 4 and 8 seconds. Failures are counted in [`Threads::callbacks`](super::Threads::callbacks). When
     /// this process ends, waiting callbacks are lost. For work that must survive a restart, use
     /// [`Events::subscribe`](threadkeep_events::Events::subscribe). If the thread does not exist yet, `callback` is
@@ -228,8 +228,8 @@ impl Thread {
     /// Calls the store immediately, and does not extend the thread's lifetime.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] if the middleware was built without events, or if 10,000 callbacks, or 100 callbacks for
-    /// this thread, are already waiting.
+    /// [`ApiError::Internal`] if the middleware was built without events, or if too many callbacks are already waiting:
+    /// 10,000 in total, or 100 for this thread.
     pub async fn on_destroyed<F, R, E>(&self, callback: F) -> Result<(), ApiError>
     where
         F: Fn(Notice) -> R + Send + Sync + 'static,

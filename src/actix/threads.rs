@@ -55,8 +55,8 @@ impl Threads {
     /// Serves the threads of `service` to callers that `identity` identifies.
     ///
     /// # Panics
-    /// Panics if called outside of a Tokio runtime. Work after responses runs on the runtime, which must outlive the
-    /// server.
+    /// Panics if called outside of a Tokio runtime. Work after responses runs on the current runtime, which must
+    /// outlive the server.
     #[doc(hidden)]
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
@@ -137,13 +137,14 @@ impl Threads {
         self
     }
 
-    /// Opens a scope over the app's own store connection. In handlers, use [`Session::scope`](super::Session::scope).
+    /// Opens a scope that uses the app's own store connection. In handlers, use
+    /// [`Session::scope`](super::Session::scope).
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
     }
 
-    /// Returns the threads of an owner, over the app's own store connection.
+    /// Returns a handle to the threads of an owner. The handle uses the app's own store connection.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> OwnedThreads {
         OwnedThreads::new(self.services.owners(), owner.clone())

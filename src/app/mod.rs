@@ -55,7 +55,7 @@ use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use traces::Traces;
 use worker::Shared;
 
-/// Interval at which a server that is stopping checks for remaining clients.
+/// Interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time limit for releasing model responses while the server stops. Other replicas then resume them.
 const RELEASE: Duration = Duration::from_secs(1);

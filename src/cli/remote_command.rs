@@ -14,7 +14,7 @@ use super::remote::threads::{ForkRequest, ThreadQuery};
 pub(super) enum RemoteCommand {
     /// List, show, fork, erase, export and import threads of a running server
     Threads(Group<ThreadsCommand>),
-    // hidden shortcuts for `threads export` and `threads import`, which mention them in their help
+    // hidden shortcuts, which the help of `threads export` and `threads import` mentions
     #[command(hide = true)]
     Export {
         #[command(flatten)]

@@ -29,7 +29,7 @@ impl ClientSettings {
 /// Returns the URL that clients on this machine use for a server that listens on `listen`.
 #[must_use]
 pub fn local_url(mut listen: SocketAddr) -> String {
-    // a server on all addresses also listens on the loopback address
+    // a server that listens on all addresses also listens on the loopback address
     if listen.ip().is_unspecified() {
         listen.set_ip(match listen {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

@@ -78,7 +78,7 @@ pub(super) fn mask_url(text: &str) -> String {
         Some((rest, _)) => (rest, format!("sentinel_password={MASK}")),
         None => (rest, String::new()),
     };
-    // An unescaped `/`, `?` or `@` in a password must not reveal the rest of the password.
+    // Split at the last `@`, so that an unescaped `/`, `?` or `@` in a password reveals no part of it.
     let (credentials, rest) = match rest.rsplit_once('@') {
         Some((credentials, rest)) => (Some(credentials), rest),
         None => (None, rest),

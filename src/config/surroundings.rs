@@ -13,8 +13,8 @@ pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
 }
 
 /// Returns whether Kubernetes has set the variable for a Service called `threadkeep` or `threadkeep-...`
-/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). A variable whose value
-/// is only a port number is a misspelled setting.
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). Kubernetes sets
+/// `THREADKEEP_PORT` to a URL, so a plain port number there is a misspelled setting.
 fn is_kubernetes_service(name: &str, value: &str) -> bool {
     let words: Vec<_> = name.split('_').collect();
     match words[..] {

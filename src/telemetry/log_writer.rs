@@ -33,7 +33,7 @@ pub(super) struct LogWriter(Sender<Message>);
 #[derive(Debug)]
 enum Message {
     Line(Vec<u8>),
-    /// Requests a reply once all earlier lines have been written or dropped.
+    /// Asks the writer to reply when all lines queued before this message have been written or dropped.
     Flush(SyncSender<()>),
 }
 

@@ -29,7 +29,7 @@ use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
 
-/// Label for errors of other protocols for which this API has no code.
+/// Label for errors from other protocols that have no code in this API.
 const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -37,8 +37,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// The metric handles of one worker. They save each request from looking up labels, and from taking locks that workers
-/// share, except the locks of the statistics.
+/// The metric handles of one worker. A request needs no label lookups. The only locks that it shares with other workers
+/// are those of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,

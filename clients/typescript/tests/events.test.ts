@@ -119,7 +119,7 @@ describe("events", () => {
       if (version % 16 === 0) proxy.cut();
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    // the proxy cuts the stream inside a multi-byte character, before the event is complete
+    // the proxy cuts the stream in the middle of a multi-byte character, before the event is complete
     await until("it was cut", () => stream.opened() >= 2);
     proxy.fault = () => undefined;
     proxy.cut();

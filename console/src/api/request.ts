@@ -13,7 +13,7 @@ export const isReachable = signal(true);
 /** The 401 response that rejected the API key in use, for example after a restart with different settings. */
 export const refusal = signal<Problem | undefined>(undefined);
 
-/** Number of times that the service has recovered from an outage. Pages reload when the number changes. */
+/** Number of times the service has recovered from an outage. Pages reload when the number changes. */
 export const returns = signal(0);
 
 /** URL of the service. A proxy may add a path prefix before `/console/`. */

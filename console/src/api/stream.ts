@@ -62,7 +62,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
           continue;
         }
         if (problem.status === 400 && cursor !== undefined) {
-          // the service rejects the cursor, because it has restarted with a different signing key
+          // the service has restarted with a different signing key, and therefore rejects the cursor
           cursor = undefined;
           hasLost = true;
           continue;

@@ -34,7 +34,7 @@ const ESCAPE_UNITS = 6;
 
 /**
  * Decodes escapes in JSON for display, because some programs escape everything outside ASCII. Does not decode escapes
- * of quotes, control characters and invisible characters.
+ * of quotes, control characters or invisible characters.
  */
 export function readable(json: string): string {
   return visible(unescaped(json));

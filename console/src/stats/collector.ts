@@ -10,7 +10,7 @@ import { type Stats, snapshotOfStats } from "./stats.js";
 const INTERVAL_MS = 5_000;
 /** Interval before the second point. Short, because a rate needs two points. */
 const FIRST_INTERVAL_MS = 1_000;
-/** 15 minutes. */
+/** Maximum number of points. They cover 15 minutes. */
 const POINTS_MAX = 180;
 /** Maximum number of calls of each kind per point. One call per replica lets a load balancer reach all replicas. */
 const CALLS_MAX = 4;

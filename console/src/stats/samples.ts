@@ -1,4 +1,4 @@
-/** Figures of a replica at one point in time. A member is undefined if the response does not contain it. */
+/** Figures for a replica at one point in time. A member is undefined if the response does not contain it. */
 export interface Snapshot {
   replica: string;
   startedAt: number;
@@ -58,7 +58,7 @@ export interface StoreFigures extends Percentiles {
   failures: number | undefined;
 }
 
-/** Figures of one or several replicas for the time between two snapshots. */
+/** Figures for one or more replicas, for the time between two snapshots. */
 export interface Sample {
   at: number;
   rates: Map<string, number>;
@@ -102,7 +102,7 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
     total,
     latency: percentiles(before?.latency, after.latency),
     store: percentiles(before?.store, after.store),
-    // sizes are counted since the process started, and a single snapshot cannot show recent sizes
+    // sizes are counted since the process started, so a single snapshot cannot show recent sizes
     sizes: before ? percentiles(before.sizes, after.sizes) : NOTHING,
     threads: after.threads ?? null,
     memoryBytes: after.memoryBytes ?? null,

@@ -82,7 +82,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
               tabIndex={-1}
               class={isDangerous ? "danger" : ""}
               onClick={() => {
-                // closes the menu first, so that a dialog later returns the focus to the button
+                // closes the menu first, so that a dialog that `act` opens can return the focus to the button
                 close();
                 act();
               }}

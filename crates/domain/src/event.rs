@@ -191,7 +191,7 @@ impl Event {
         subject_digest(&self.subject)
     }
 
-    /// Returns whether the event is a change of the keys or tasks of a scope.
+    /// Returns whether the event is a change to the keys or tasks of a scope.
     #[doc(hidden)]
     #[must_use]
     pub fn is_scope_change(&self) -> bool {

@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::threads::owner::{Access, OwnerTag};
 
-/// Minimum time that an answer is stored.
+/// Minimum time for which an answer is stored.
 pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// Number of newest answers per thread that are stored for longer than [`REMEMBERED`]. These answers expire with the
+/// How many of a thread's newest answers are stored for longer than [`REMEMBERED`]. These answers expire with the
 /// thread, or after [`LONGEST`].
 pub const NEWEST: u64 = 64;
 /// Maximum time for which an answer is stored.

@@ -11,7 +11,7 @@ pub struct Retention {
     pub grace: Duration,
     /// How long the archive keeps a final state. If zero, the state is kept only while its event is in the log.
     pub archive: Duration,
-    /// How long an event stays in the log. An event stays longer if a durable consumer has not handled it.
+    /// How long an event stays in the log. An event that a durable consumer has not handled stays longer.
     pub log: Duration,
 }
 

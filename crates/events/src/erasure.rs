@@ -11,10 +11,10 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Maximum number of concurrent erasures on a replica. Each may keep 100,000 erased lives of 100 bytes in memory.
+/// Maximum number of concurrent erasures on a replica. Each can keep 100,000 erased lives of 100 bytes in memory.
 const AT_ONCE: usize = 4;
-/// Maximum number of running and waiting erasures on a replica. Further callers get an incomplete result. Also the
-/// maximum number of remembered results.
+/// Maximum number of running and waiting erasures on a replica. Callers beyond this number get an incomplete result.
+/// Also the maximum number of remembered results.
 const MOST: usize = 1_000;
 /// How long the result of an erasure is kept for a repeated call if no caller was waiting when the erasure ended.
 const REMEMBERED: Duration = Duration::from_secs(60);

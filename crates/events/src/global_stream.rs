@@ -16,7 +16,7 @@ use threadkeep_store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Maximum number of events per log in one read.
 const MOST: usize = 64;
-/// If a reader was at the end of all logs less than this number of milliseconds ago, it has missed no trimmed events.
+/// A reader that reached the end of all logs within this number of milliseconds has missed no trimmed events.
 const NEAR_MS: u64 = 2_000;
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 

@@ -72,7 +72,7 @@ pub use threadkeep_store::{Archive, ArchiveHead};
 /// Settings for the events of a replica.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
-    /// Base URL of links to this service, such as `https://threads.example.com`. If empty, links are paths.
+    /// Base URL for links to this service, such as `https://threads.example.com`. If empty, links are paths.
     pub public_url: String,
     /// True to log the ends of requests.
     pub session_events: bool,
@@ -100,8 +100,8 @@ impl Default for EventSettings {
     }
 }
 
-/// The event processing of one replica: background work and queries. All clones share the background work. It stops on
-/// [`Self::shutdown`], or when the last clone is dropped.
+/// The event processing of one replica: background work and queries. All clones share the background work. The work
+/// stops on [`Self::shutdown`], or when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -157,8 +157,8 @@ impl Events {
         events
     }
 
-    /// Starts the tasks that end due threads and delete data whose retention is over, in this replica's share of the
-    /// buckets.
+    /// Starts the tasks that end due threads and delete data whose retention period is over, in this replica's share of
+    /// the buckets.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());
@@ -276,7 +276,7 @@ impl Events {
         GlobalStream::open(types, after, parts).await
     }
 
-    /// Queues the end of a request for the log if session events are enabled. Never waits. If the queue is full, the
+    /// If session events are enabled, queues the end of a request to be logged. Never waits. If the queue is full, the
     /// event is dropped and counted.
     #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {

@@ -36,7 +36,7 @@ pub(super) struct Reaper {
     pub(super) pool: Pool,
     pub(super) buckets: u16,
     pub(super) held: watch::Receiver<Vec<u16>>,
-    /// The time since which due threads have been waiting to be ended.
+    /// When the reaper fell behind; `None` if it is not behind.
     pub(super) behind_since: Option<Instant>,
 }
 

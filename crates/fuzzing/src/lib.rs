@@ -63,7 +63,7 @@ pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
         if fails(&input) {
             let shrunk = shrink::shrink(input, fails);
             let path = corpus.keep(&shrunk);
-            // run again, so that the last message printed is about the shrunk input
+            // run once more, so that the last message printed is about the shrunk input
             fails(&shrunk);
             panic!("{target} failed in round {round}; the input is in {path}");
         }

@@ -19,7 +19,7 @@ const LEVELS: usize = 600;
 
 const PUNCTUATION: &[u8] = b"{}[](),:;\"'=&?%/.+-*$~ \t\r\n";
 
-/// Bytes and words that parsers of various formats have mishandled, separated by `|`.
+/// Bytes and words that parsers of various formats are known to mishandle, separated by `|`.
 const WORDS: &[u8] = b"null|true|{}|[]|\"\"|{\"\":|[[|\"a\":|,|:|\"|\\|\\\\|\\\"|\\u0000|\\u0061|\\ud83d\
     |\\ude00|\\ud83d\\ude00|\\/|1e400|-0|1.0|0|-|*|\xff|\0|\x1f|\x7f|\xc3\xa9|\xf0\x9f\x98\x80|\xef\xbb\xbf\
     |%|%2|%00|%ff|%2B|+|&|=|;|; |, |\n|\r|\r\n|\n---\n|*-1\r\n|$-1\r\n|*1\r\n|%1\r\n|_\r\n|127.0.0.1|::1\
@@ -56,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// Returns a corpus file in which some parts are very long, sometimes after another change. May stretch parts of
-    /// several sections, because some code is slow only if two sections are long.
+    /// Returns a corpus file with some parts stretched, sometimes after another change. May stretch parts of several
+    /// sections, because some code is slow only if two sections are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {
@@ -184,7 +184,7 @@ impl<'a> Mutator<'a> {
         input.splice(outer, nested);
     }
 
-    /// Chooses a part of an input, usually between punctuation, such as a member with its comma.
+    /// Chooses a part of an input. The part is usually delimited by punctuation, such as a member with its comma.
     fn part(&mut self, input: &[u8]) -> Range<usize> {
         if input.is_empty() {
             return 0..0;

@@ -7,8 +7,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Tracks whether the server is waiting for bytes from a client, which cannot be seen from the stream alone. Idle
-/// timeouts apply only while the server is waiting for the head of a request.
+/// Tracks whether the server is waiting for bytes from a client. The stream alone does not reveal this. Idle timeouts
+/// apply only while the server is waiting for the head of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 

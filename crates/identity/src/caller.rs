@@ -19,11 +19,11 @@ pub struct Caller {
     /// True if a page from another origin sent this write without cookies, for example on its first visit.
     pub foreign_without_cookie: bool,
     pub(super) replaced: Option<ThreadId>,
-    /// The client's signed id in the format of the header. `None` if a response must set a different value.
+    /// The signed id that the client already has, in the header's format. `None` if the response must set a new value.
     pub(super) signed: Option<HeaderValue>,
 }
 
-/// How the thread of a request was found.
+/// How a request's thread was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// In the header `x-thread-id`.
@@ -39,7 +39,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns a caller with a new thread instead of `of`; `None` for a provider, which always names the same thread.
+    /// Returns a caller whose new thread replaces `of`. Returns `None` for a provider, because it always names the same
+    /// thread.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);

@@ -173,7 +173,8 @@ impl Cookie {
         }
     }
 
-    /// Returns the caller that the replacement cookie names, whose id the response then sets, or else `caller`.
+    /// Returns the caller that the replacement cookie names, or else `caller`. If the cookie names a caller, the
+    /// response sets that caller's id.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let next = self.replacement.next_of(&caller.id, headers, ring);
         match next {
@@ -216,7 +217,8 @@ impl Attributes {
     }
 }
 
-/// Returns cookie values as bytes, so that another application's non-UTF-8 cookie cannot hide this server's cookie.
+/// Returns the values of the cookies named `name`. Works on bytes, so that another application's non-UTF-8 cookie
+/// cannot hide this server's cookie.
 pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));

@@ -85,17 +85,18 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// One flag for each kind of logged rejection: pages of other hosts, and pages behind a proxy that changes `Host`.
+    /// Kinds of rejections already logged: pages of other hosts, and pages behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
-/// Reason why a request is rejected. The response never reveals the underlying cause.
+/// The reason for rejecting a request. The response never reveals the underlying cause.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The header `x-thread-id` is malformed, unsigned or tampered with.
     #[error("the thread id is not signed by this service")]
     InvalidSignature,
-    /// A page without write permission sent a write with a credential that browsers add, such as a cookie.
+    /// A page without write permission sent a write, with a credential that browsers add automatically, such as a
+    /// cookie.
     #[error("the origin may not write by cookie")]
     OriginNotAllowed,
     /// The configured provider does not know the caller.

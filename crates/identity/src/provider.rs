@@ -22,15 +22,15 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the thread of the request. The server answers an error with 401 or 503.
+    /// Returns the thread of the request. The server answers errors with 401 or 503.
     fn thread_id(
         &self,
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError>;
 
-    /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
-    /// if the credential is invalid, and `None` if it never expires.
+    /// Returns the time at which the credential expires, or `None` if it never expires. Returns a past time if the
+    /// credential is invalid. The server ends the caller's streams at that time.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

@@ -2,7 +2,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 
 use super::ProviderError;
 
-/// Reason why a token was rejected, for the log. Omits the library's errors, because they may quote the token.
+/// The reason for rejecting a token, for the log. Omits the library's errors, because they may quote the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenFault {
     #[error("the signature of the token does not match the key")]

@@ -12,7 +12,8 @@ pub struct TrustedHeader {
 }
 
 impl TrustedHeader {
-    /// `secret` must not be a signing key, because signing keys rotate, and a new secret changes every caller's thread.
+    /// Creates a provider. `secret` must not be a signing key: signing keys rotate, but a new secret changes every
+    /// caller's thread.
     #[must_use]
     pub fn new(name: HeaderName, secret: &[u8]) -> Self {
         let key = SigningKey::new("identity", secret);

@@ -71,7 +71,7 @@ impl Verifier {
         if token.header.crit.is_some() {
             return Err(TokenFault::Extension.into());
         }
-        // an empty subject identifies no caller, so all callers with such tokens would share a thread
+        // an empty subject identifies no caller, and all callers with such tokens would share a thread
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }

@@ -21,7 +21,7 @@ pub(super) trait Framed: Sized + 'static {
     /// Returns the caller and the maximum size of the request's body, or the reason to reject the request.
     fn admit(&self, request: &HttpRequest) -> Result<(Self::Caller, u64), Self::Error>;
 
-    /// Returns an error if handlers do not accept the body.
+    /// Returns an error if the handlers do not accept the body.
     fn check(_: &Body) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -8,7 +8,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 /// The first `MOST` elements of an array. To detect arrays that are too long, set `MOST` to one more than the limit.
 ///
-/// The other elements are only checked for valid JSON: parsed, they could take a hundred times as much memory.
+/// The other elements are not stored, because parsed elements can take a hundred times as much memory as their JSON.
+/// They must still be valid JSON.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::reply::{Answer, Call, Failure, Kind, Reply};
 
-/// Parses a script, which is a JSON list of replies. All members are optional. A reply with `status` is an error:
+/// Parses a script: a JSON list of replies. All members are optional. A reply with `status` is an error.
 ///
 /// - Answer: `{"text", "reasoning", "refusal", "calls": [{"name", "arguments", "id"}], "calls_first", "phase", "source",
 ///   "finish", "failure", "usage": false}`. `failure` is `cut_off`, `ends_early`, `garbage`, `error` or `hang`.

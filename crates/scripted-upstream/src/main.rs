@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 ///
 /// - `think: TEXT` adds reasoning before the text.
 /// - `call: NAME ARGUMENTS` calls a function, even one that the request does not offer.
-/// - `first: NAME ARGUMENTS` makes the call before a text.
+/// - `first: NAME ARGUMENTS` calls a function, and adds a text after the call.
 /// - `json: TEXT` repeats TEXT if the request has a JSON schema, which TEXT must match.
 /// - `wait: TEXT` waits 7 s; `comment: TEXT` answers in the phase `commentary`; `show: TEXT` returns the request.
 fn told(request: &ModelRequest) -> Reply {

@@ -15,7 +15,7 @@ pub struct Reply {
     pub(crate) pieces: Option<(usize, Duration)>,
     /// Pauses the answer midway.
     pub(crate) lock: Option<Lock>,
-    /// Number of deltas before the middle of a stream. If `None`, half of the events come before the middle.
+    /// Number of deltas before a stream pauses or fails. If `None`, the stream does so after half of its events.
     pub(crate) middle: Option<usize>,
 }
 

@@ -130,7 +130,7 @@ impl Upstream {
         lock(&self.shared.operations).bodies.clone()
     }
 
-    /// Delays replies to later requests until the gate is opened or dropped. Errors for invalid requests are immediate.
+    /// Holds all further replies until the gate is opened or dropped. Errors for invalid requests are sent immediately.
     #[must_use]
     pub fn hold(&self) -> Gate {
         let gate = Gate::new();
@@ -336,7 +336,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Ignores poisoning. After a panic in a test's function, a second panic would hide the cause.
+/// Ignores poisoning, because a second panic would hide the panic that poisoned the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

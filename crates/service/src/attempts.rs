@@ -35,7 +35,7 @@ where
             match attempt().await {
                 Err(ServiceError::Refused(Refusal::Changed)) => {
                     let now = start.elapsed();
-                    // does not start an attempt that the timeout would interrupt, because it might still take effect
+                    // the timeout would interrupt another attempt, which might still take effect
                     if now + (now - begun) > limit {
                         return Err(Refusal::Changed.into());
                     }

@@ -38,8 +38,8 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// Returns slot `number`, after clearing any earlier slot in its place. If a later slot is already there, returns
-    /// that slot.
+    /// Returns slot `number`. Clears an older slot that is in its place. If a newer slot is there, returns the newer
+    /// slot instead.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
         let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
         if *of < number {

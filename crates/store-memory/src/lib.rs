@@ -47,7 +47,7 @@ use threads::owner_reservations::OwnerReservations;
 use threads::turns::ENDED_TURNS_BUFFERED;
 
 const SHARDS: usize = 64;
-/// Maximum number of items ended, freed or deleted under one lock. That many take about a tenth of a millisecond.
+/// Maximum number of items ended, freed or deleted under one lock. A batch takes about a tenth of a millisecond.
 const BATCH: usize = 64;
 
 /// Default memory limit of the store in bytes. The server uses a limit that depends on the machine instead.
@@ -143,7 +143,7 @@ impl MemoryStore {
         reader: Reader,
         read: impl FnOnce(&LiveThread) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        // the time is read after locking, so that the times of an id never go backwards
+        // the time is read after locking, so that the times stored for an id never go backwards
         let mut shard = self.0.of(id);
         let living = shard.find(id, reader, self.0.clock.now_ms())?;
         Ok(living.map(|living| Found {

@@ -223,7 +223,7 @@ impl Step<'_> {
     }
 
     /// Starts a new life with the content of the ended `life`. The entry of the ended life is then kept only for its
-    /// end event. Event numbers continue after the last event number of the id.
+    /// end event. Event numbers continue from the id's last event number.
     pub(super) fn restore(
         &mut self,
         life: Option<Life>,

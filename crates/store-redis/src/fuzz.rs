@@ -1,4 +1,4 @@
-//! Fuzz target for data read from Redis, which another program may have written.
+//! Fuzz target for data in Redis, which may have been written by another program.
 
 use redis::Value;
 

@@ -113,8 +113,7 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// Returns the keys of the namespaces: by name, by creation time, by idle end, and those that have ended. All are
-    /// in one slot.
+    /// Returns the keys `names`, `newest`, `idle` and `ended` of `lua/kv/namespaces.lua`. All are in one slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
@@ -273,7 +272,7 @@ impl Bucket {
         format!("{}:{number}", self.checkpoints(id))
     }
 
-    /// Returns the key of the archive of the thread's last life. For an earlier life, the life is appended to this key.
+    /// Returns the key of the archive of the thread's last life. For an earlier life, callers append the life number.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
     }
@@ -342,7 +341,7 @@ fn hash(name: &[u8]) -> usize {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // the low bits of FNV are mixed worst, so the high bits are folded into them
+    // the low bits of an FNV hash are the least mixed, so the high bits are folded into them
     ((hash ^ (hash >> 32)) % BUCKETS as u64) as usize
 }
 

@@ -67,7 +67,7 @@ pub struct RedisSettings {
     /// Number of replicas that must confirm a write before the request is answered; 0 for none.
     ///
     /// Each such write waits on its own connection, and fails with [`StoreError::Unconfirmed`] if the confirmations
-    /// arrive too late. Background writes, such as leases and the ends of expired threads, do not wait.
+    /// arrive too late. Background writes, such as renewing leases and ending expired threads, do not wait.
     pub wait_replicas: u16,
     /// Memory in bytes for cached states; 0 disables the cache. A cached state is used only if Redis confirms that the
     /// thread is unchanged. Clones share the memory.

@@ -31,7 +31,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Logs if Redis does not pack hashes with values of [`PACKED_VALUE_BYTES`]. A failed probe is not an error.
+/// Logs a message if Redis does not pack hashes with values of [`PACKED_VALUE_BYTES`]. A failed probe is not an error.
 async fn report_costly_hashes(calls: &Calls<'_>, names: &KeyNames) {
     let mut probe = Script::ProbePacking.call(1);
     probe.arg(names.packing_probe()).arg(PACKED_VALUE_BYTES);
@@ -114,7 +114,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that no server has been set to evict threads since startup. Skips the check if any server does not answer.
+/// Checks that no server has been reconfigured to evict threads. Skips the check if any server does not answer.
 pub(super) async fn check_no_eviction(link: &Link) -> Result<(), StoreError> {
     let mut info = command("INFO");
     info.arg("memory");

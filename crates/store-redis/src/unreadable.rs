@@ -9,8 +9,8 @@ use threadkeep_store::StoreError;
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,
-    /// The position in each bucket up to which unreadable events have been logged. Several readers read the end of a
-    /// log repeatedly, but an event must be logged only once.
+    /// For each bucket, the position up to which unreadable events have been reported in the server log. Several
+    /// readers read the end of an event log repeatedly, but each unreadable event must be reported only once.
     events: Mutex<HashMap<u16, Position>>,
 }
 

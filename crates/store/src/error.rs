@@ -5,12 +5,12 @@ use threadkeep_domain::{RateLimited, Refusal};
 /// Why a store did not confirm an operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operation had no effect. Either the store was unreachable or rejected the operation, or the call was [never
+    /// The operation had no effect. The store was unreachable or rejected the operation, or the call was [never
     /// sent](super::CallRejected).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store has no memory left for the write. The write had no effect. Reads and writes that free memory still
-    /// succeed.
+    /// The store has no memory left for the write. The write had no effect. Reads still succeed, and so do writes that
+    /// free memory.
     #[error("the store is full")]
     Full,
     /// The connection ended after the call was sent. The outcome is unknown.

@@ -31,8 +31,8 @@ pub struct Recording {
 }
 
 impl Tracer {
-    /// Returns a tracer whose queue holds `length` spans, and the queue's receiver. Further spans are dropped and
-    /// counted.
+    /// Returns a tracer whose queue holds up to `length` spans, and the receiver of the queue. While the queue is full,
+    /// new spans are dropped and counted.
     #[must_use]
     pub fn new(length: usize, ratio: f64) -> (Self, Receiver<Span>) {
         let (queue, spans) = mpsc::channel(length);
@@ -45,8 +45,8 @@ impl Tracer {
         (Self(Arc::new(shared)), spans)
     }
 
-    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded: the
-    /// sampling flag of `parent` decides this, or the ratio for a new trace.
+    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded, which
+    /// depends on the sampling flag of `parent`, or on the ratio for new traces.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (place, parent) = match parent {

@@ -1,4 +1,4 @@
-//! Clients for upstreams: the servers that run the models that generate answers and images.
+//! Clients for upstreams, the servers whose models generate answers and images.
 //!
 //! Each kind of upstream has a codec that writes the request body for a [`Question`](threadkeep_responses::Question)
 //! and reads the answer. JSON values that a codec does not interpret are sent unchanged. An answer is the same whether

@@ -17,7 +17,7 @@ pub fn tag(response: &mut HttpResponseBuilder, stamp: Stamp) {
         .insert_header((THREAD_VERSION, stamp.version));
 }
 
-/// Formats `stamp` as a quoted entity tag. Avoids `fmt`, which is slower, because every response needs an entity tag.
+/// Formats `stamp` as a quoted entity tag. Avoids the slower `fmt`, because every response needs an entity tag.
 pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
     let mut version = itoa::Buffer::new();
     let version = version.format(stamp.version).as_bytes();

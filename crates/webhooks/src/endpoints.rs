@@ -17,7 +17,7 @@ use threadkeep_events::{Events, ParkedPage, PendingList};
 const MOST: usize = 100;
 /// Maximum number of attempts to change an endpoint while other clients are changing the same endpoint.
 const ATTEMPTS: usize = 10;
-/// How long the server logs thread changes for a new endpoint that subscribes to them. Each delivery extends this time.
+/// How long thread changes are logged for a new endpoint that subscribes to them. Each delivery extends this time.
 const WATCH_LASTS: Duration = Duration::from_secs(90);
 
 /// The endpoints of the deployment, and the deliveries by this replica. Clones share both.

@@ -15,7 +15,7 @@ pub(super) const KIND: &str = "webhooks";
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
     pub endpoints: Vec<Endpoint>,
-    /// Whether deliveries may reach private addresses.
+    /// True if deliveries may connect to private addresses.
     pub allow_private: bool,
     /// Records the deliveries of traced events. `None` if no spans are exported.
     pub tracer: Option<Tracer>,

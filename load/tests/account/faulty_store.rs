@@ -22,7 +22,7 @@ pub(crate) enum Fault {
     /// Acknowledges a push, but does not store it.
     Drop,
     Double,
-    /// Stores a push twice if it creates a thread. Affects one in twenty of these pushes.
+    /// Stores a push twice if it creates a thread. Affects one in twenty such pushes.
     DoubleFirst,
     /// Stores all pushes, but reports an unknown outcome for one in fifty.
     Mute,
@@ -94,7 +94,7 @@ impl FaultyStore {
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
             Some(_) if length > 0 => bytes += 1,
             Some(_) => {}
-            // if the state has other keys, the size is one comma too small, and the next answer reveals the fault
+            // if the state has other keys, this size omits a comma, so the next answer reveals the fault
             None => bytes += key.as_str().len() as i64 + 5,
         }
         let mut operations = write.operations.to_vec();

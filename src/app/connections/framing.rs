@@ -1,11 +1,11 @@
 /// Maximum size of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
 /// limits apply. Heads that exceed only the documented limit of 32 KiB are rejected with a problem object.
 const HEAD_BYTES: usize = 65_535;
-/// Maximum size of a header field that determines where a request ends. Also the number of bytes that are kept of an
-/// unfinished line.
+/// Maximum size of a header field that determines where a request ends. Also the maximum number of bytes that are kept
+/// from an unfinished line.
 const FIELD_BYTES: usize = 256;
 
-/// Finds the end of each request in the bytes of a connection, according to the rules of actix.
+/// Finds the end of each request in the bytes of a connection, by the same rules as actix.
 ///
 /// actix parses the bytes again, and rejects malformed requests. If this parser and actix disagree, bytes are held back
 /// until the request or the connection times out.

@@ -11,10 +11,10 @@ const ROUND_BYTES: usize = 16_384;
 /// Passes the bytes of a client to the actix dispatcher, one request at a time. In each round, the dispatcher gets up
 /// to [`ROUND_BYTES`] bytes, and handles them before the next round.
 ///
-/// The dispatcher decodes all bytes that it has read before it answers. A client that pipelines could therefore fill
+/// Before it answers, the dispatcher decodes all bytes that it has read. A client that pipelines could therefore fill
 /// the memory with thousands of requests. The dispatcher also encodes each response for the method, version and
-/// `connection` header of the last decoded request. For both reasons, it gets no bytes of the next request until it has
-/// written the response.
+/// `connection` header of the last decoded request. For both reasons, the dispatcher gets no bytes of the next request
+/// until it has written the response.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     round_bytes: usize,
@@ -82,7 +82,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// Returns the bytes of each round if each read returns up to `part_bytes` bytes.
+    /// Passes `bytes` on in reads of up to `part_bytes` bytes. Returns the bytes of each round.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut rest = bytes;

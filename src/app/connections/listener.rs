@@ -121,7 +121,8 @@ impl Listener {
                 .finish(map_config(app, |()| AppConfig::default()));
             let outbox = Outbox::start();
             let paced = fn_service(move |stream: TcpStream| {
-                // without a peer address, the client has already disconnected, and the connection cannot be counted
+                // if there is no peer address, the client has already disconnected, and the connection cannot be
+                // counted
                 let served = stream.peer_addr().map(|peer| {
                     let stream = prepare(stream, keep_alive, outbox.clone());
                     (stream, actix_http::Protocol::Http1, Some(peer))

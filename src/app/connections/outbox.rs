@@ -17,8 +17,8 @@ use tokio::time::timeout;
 const HELD_BYTES: usize = 16_384;
 /// Time limit for the remaining writes and reads of a closing connection.
 const LAST: Duration = Duration::from_secs(5);
-/// Total number of held bytes, across all connections, at which the outbox sends them immediately. Otherwise, a client
-/// might have to wait for a hundred others.
+/// When all connections together hold this many bytes, the outbox sends them immediately. Otherwise, a client might
+/// have to wait for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
 /// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
@@ -149,7 +149,7 @@ impl Outlet {
 
     /// Writes the unsent bytes, then reads until the client closes the connection. The server must not close a
     /// connection with unread bytes, because that would reset the connection and the client would lose its response.
-    /// Without a permit, only writes.
+    /// Without a permit, does not read.
     async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
         let Some(_place) = place else {

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use threadkeep_http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
-/// The console runs only its own script, and calls only this server. It inserts text, never markup, which the browser
-/// enforces with Trusted Types. No page may embed the console in a frame, which prevents clickjacking.
+/// The console runs only its own script, and calls only this server. Trusted Types ensure that it inserts only text,
+/// never markup. No page may embed the console in a frame, which prevents clickjacking.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";

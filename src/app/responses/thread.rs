@@ -4,8 +4,8 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// Nice value of this thread. Other threads answer requests, mostly within microseconds, while a response waits for a
-/// model. When all threads are busy, this thread still gets a tenth of the CPU time of each other thread.
+/// Nice value of this thread. Requests on other threads mostly take microseconds, but a model response waits for its
+/// model anyway. When all threads are busy, this thread still gets a tenth as much CPU time as each other thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

@@ -154,7 +154,7 @@ fn kind_of(error: &StoreError) -> usize {
     }
 }
 
-/// A result that may be a store error. A refusal is not a store error, because the store has done its work.
+/// A result that may be a store error. A refusal is not a store error, because the store worked correctly.
 pub(super) trait Failed {
     fn store_error(&self) -> Option<&StoreError>;
 }

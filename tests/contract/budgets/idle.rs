@@ -74,7 +74,7 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     await_freed(&server, before, before + most).await;
 }
 
-/// Waits without sending requests, which would make the allocator return freed memory.
+/// Waits. Sends no requests, because they would make the allocator return freed memory.
 async fn await_freed(server: &Server, before: u64, most: u64) {
     let start = Instant::now();
     while server.resident_bytes() > most {

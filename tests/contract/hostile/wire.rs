@@ -22,7 +22,7 @@ const REUSED_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Link {
     stream: TcpStream,
     used: Instant,
-    /// Bytes of the last request. The server may have closed the connection after that request.
+    /// Bytes of the last request, for the report if the connection ends before the next answer.
     last: Vec<u8>,
     /// Received bytes that have not been parsed as an answer.
     unread: Vec<u8>,

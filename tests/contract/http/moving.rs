@@ -184,7 +184,7 @@ async fn checkpoints_that_no_thread_can_have_are_refused(server: &Server) {
             "{told}"
         );
     }
-    // the document of a thread that never had checkpoints may omit both members
+    // the document of a thread that never had checkpoints may omit `checkpoints` and `next_checkpoint`
     let without = format!("{before}}}");
     import(&client, "", &without).ok().await;
 }

@@ -12,7 +12,7 @@ export type KvStoreFactoryOptions = ClientSource & {
 
 export interface KvStore {
   get(key: string): Promise<string | null>;
-  /** `ttlSeconds` defaults to `ttlSecondsDefault` of the factory. Without either, the value does not expire. */
+  /** `ttlSeconds` defaults to the factory's `ttlSecondsDefault`. If neither is set, the value does not expire. */
   set(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<void>;
   delete(key: string): Promise<void>;
   list(prefix: string): Promise<string[]>;

@@ -53,7 +53,7 @@ export interface Admin extends Transfer {
   apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;
 }
 
-/** Creates a client for back-end operations. They require an API key. */
+/** Creates a client for back-end operations, which require an API key. */
 export function createAdmin(source: ClientSource = {}): Admin {
   const { service } = internalsOf(clientOf(source));
   const requests = requestsOf(service);

@@ -68,7 +68,7 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
   try {
     return text && format.parse(text);
   } catch {
-    // no cause, because the message of the cause would reveal part of the text
+    // omits the cause, because its message would reveal part of the text
     throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
       status,
     });

@@ -1,6 +1,6 @@
 const LINGER_MS = 200;
 
-/** Listeners of a store. The store starts with the first listener, and stops shortly after the last one leaves. */
+/** Listeners of a store. The store starts with the first listener, and stops shortly after the last one is removed. */
 export class Listeners {
   readonly #all = new Set<() => void>();
   readonly #start: () => void;

@@ -18,7 +18,7 @@ export interface UseThreadOptions<S> {
   signedId?: string | undefined;
   /** Default: the client of the `ThreadProvider`. */
   client?: Client | undefined;
-  /** State to show during server rendering, and until the first read. */
+  /** State to show during server rendering, and until the first read is complete. */
   initialState?: Partial<S> | undefined;
   schema?: StandardSchemaV1<unknown, S> | undefined;
   /** Suspends until the state is known. If the first read fails, throws the error to the error boundary. */

@@ -47,9 +47,9 @@ export interface CallOptions {
 export interface WriteOptions extends CallOptions {
   /** Default: a random key per call. All attempts of a call send the same key. */
   idempotencyKey?: string | undefined;
-  /** Requires this ETag or version of the thread. "*" requires only that the thread exists. */
+  /** Required ETag or version of the thread. "*" requires only that the thread exists. */
   ifMatch?: string | number | undefined;
-  /** Requires this life of the thread: the part of the ETag after `-`. Each reuse of an ended ID begins a new life. */
+  /** Required life of the thread: the part of the ETag after `-`. Each reuse of an ended ID begins a new life. */
   life?: string | undefined;
   /** TTL of the thread if this write creates it. */
   ttlSeconds?: number | undefined;

@@ -71,7 +71,7 @@ export interface Thread<S extends object = AnyState> {
   ): Promise<ThreadInfo>;
   /** Ends the thread. A thread from `current()` continues as a new, empty thread. */
   destroy(o?: ExistingWriteOptions): Promise<void>;
-  /** Takes the turn, which is a lease on the thread. First waits until earlier writes of this object are complete. */
+  /** Takes the turn, which is a lease on the thread. First waits for this object's earlier writes to complete. */
   turn(o?: TurnOptions): Promise<Turn<S>>;
   turnState(o?: CallOptions): Promise<TurnState>;
   /** Copies the thread atomically. */

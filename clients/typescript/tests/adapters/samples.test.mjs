@@ -1,5 +1,5 @@
 // Compiles and runs the framework programs in README.md and docs/adapters.md. Does not run AgentKit, which needs a
-// model. Does not install Next.js, which is too large, but calls the route and the page itself.
+// model. Next.js is too large to install, so the test calls the route and the page directly.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";

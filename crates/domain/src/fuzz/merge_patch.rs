@@ -24,7 +24,7 @@ fn merges(target: &Json, patch: &Json) {
 
     let merged = Bound::LINEAR.hold(input_bytes, || merge_json(Some(target), patch));
 
-    // the two more bytes are the `{}` that replaces a target that is not an object
+    // the two extra bytes are the `{}` that replaces a target that is not an object
     assert!(merged.as_str().len() <= input_bytes + 2);
     assert_eq!(Json::parse(merged.as_str()).as_ref(), Ok(&merged));
     assert_eq!(merge_json(Some(&merged), patch), merged);

@@ -85,7 +85,7 @@ pub struct CallResult<'a> {
     /// A JSON string, or `null`. For an error, the string contains a JSON object with the member `error`, and also
     /// `code` if the tool failed.
     pub output: Cow<'a, str>,
-    /// Whether the output is an error.
+    /// True if the output is an error.
     pub is_error: bool,
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Minimum value of [`ResponseLimits::held_max`] in bytes: enough for several responses of maximum size.
+/// Minimum value of [`ResponseLimits::held_max`] in bytes. Enough for several responses of maximum size.
 const HELD_BYTES_MIN: u64 = 64 * 1_048_576;
 
 /// Limits and lifetimes of the responses that the server runs.
@@ -12,15 +12,15 @@ pub struct ResponseLimits {
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum size in bytes of a single model answer, and of all items of a response without images: 1 KiB to 8 MiB.
+    /// Maximum size in bytes of a model answer, and of all items of a response, not counting images. 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease whenever a third of it has passed.
+    /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease when a third of the lease has passed.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
     /// Number of conversation exchanges that are sent upstream with a request, up to 10000. 0 means all exchanges.
     pub window: u32,
-    /// How long a response can be read after its end, 60 s to 30 years.
+    /// How long a response can be read after it ends, 60 s to 30 years.
     pub response_ttl: Duration,
     /// Maximum number of responses that one process runs concurrently, 1 to 65536.
     pub responses_max: usize,
@@ -40,8 +40,8 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Returns the maximum total size of the responses of a process, in bytes. A process that has reached this size
-    /// begins no further responses.
+    /// Returns the maximum total size of a process's responses, in bytes. A process that reaches this size begins no
+    /// further responses.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

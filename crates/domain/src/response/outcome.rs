@@ -66,7 +66,7 @@ pub struct Failure {
     pub message: String,
     /// Seconds that the caller should wait before a retry.
     pub retry_after_seconds: Option<u64>,
-    /// Whether a retry may succeed. If so, the response stays open for a retry.
+    /// Whether a retry may succeed. If so, the response stays open.
     pub is_temporary: bool,
 }
 
@@ -88,7 +88,7 @@ pub enum FailureCode {
     ConversationDestroyed,
     /// The conversation has no room for the response.
     ConversationTooLarge,
-    /// The driver of the response stopped, and a later response or a limit set by the operator ended the response.
+    /// The driver stopped. The response was then ended by a later response or by a limit that the operator set.
     Abandoned,
 }
 

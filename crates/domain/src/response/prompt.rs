@@ -11,14 +11,14 @@ pub enum PromptItem<'a> {
     Message {
         /// `user`, `assistant`, `system` or `developer`.
         role: &'a str,
-        /// A JSON array of content parts of OpenAI's Responses API, such as `input_text`, `input_image` or `refusal`.
+        /// A JSON array of content parts in the format of OpenAI's Responses API, such as `input_text` or `refusal`.
         content: &'a str,
         /// The whole message item, including members such as `phase`.
         item: &'a str,
     },
     /// Reasoning, as an item of OpenAI's Responses API.
     Reasoning(&'a str),
-    /// A call of a tool by a model.
+    /// A tool call by a model.
     Call {
         /// The kind of tool.
         form: CallForm,
@@ -44,8 +44,8 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// Name of the member that contains the number of the model answer. The calls of an answer, and the items that follow
-/// the calls, have this member.
+/// Name of the member that contains the number of the model answer. Present in the calls of an answer and in the items
+/// that follow the calls.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
@@ -96,7 +96,7 @@ fn read(text: &str) -> Option<Part<'_>> {
     })
 }
 
-/// Converts an item that is neither a call nor a result. Drops messages with unknown roles or without content parts.
+/// Converts an item that is neither a call nor a result. Drops messages with unknown roles or no content parts.
 fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
     match item {
         Item::Message { role, content } => Some(PromptItem::Message {
@@ -118,7 +118,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    // `open` contains the results of preceding calls, and `answer` identifies the model answer of these calls
+    // `open` contains the results of preceding calls, and `answer` identifies the model answer that made these calls
     let (mut open, mut answer) = (Vec::new(), None);
     for Part { text, item, step } in parts {
         match item {

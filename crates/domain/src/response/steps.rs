@@ -19,10 +19,10 @@ pub struct BeginResponse<'a> {
     pub token: TurnToken,
     /// Duration of the driver's lease.
     pub lease: Duration,
-    /// How long an open response is kept after its last write, at most a day. Appending events counts as a write only
-    /// the first time.
+    /// How long an open response is kept after its last write, at most a day. Only the first append of events counts as
+    /// a write.
     pub kept: Duration,
-    /// Time from the last write until a sweep takes over or closes an open response.
+    /// How long after the last write a sweep takes over or closes an open response.
     pub due: Duration,
     /// Whether the response reserves the floor of its scope.
     pub floor: Floor,
@@ -38,8 +38,8 @@ pub struct BeginResponse<'a> {
 pub enum Floor {
     /// The response works without the floor.
     None,
-    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. A scope other
-    /// than a thread must already exist.
+    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. A scope that is
+    /// not a thread must already exist.
     Taken,
     /// The caller holds the turn of the thread with this token, and lends the turn to the response.
     Lent(TurnToken),
@@ -90,7 +90,7 @@ pub struct Journal {
 pub struct JournalEntry<'a> {
     /// The token of the driver.
     pub token: TurnToken,
-    /// The number of the entry, from 1.
+    /// The number of the entry, starting at 1.
     pub number: u64,
     /// The content of the entry.
     pub entry: &'a Bytes,
@@ -105,12 +105,12 @@ pub struct EndResponse<'a> {
     pub token: Option<TurnToken>,
     /// The number of journal entries that the end is based on.
     pub entries: u64,
-    /// The number of the first event, and the last events. The number must be the next event number of the response.
+    /// The final events, preceded by the number of the first of them, which must be the response's next event number.
     pub events: (u64, &'a [Bytes]),
     /// The answer to all later requests, up to 8 MiB.
     pub answer: &'a Bytes,
     /// How long the answer is kept. In a thread's scope, the limit is the longer of two days and the archive's
-    /// retention, because an erasure of the owner must be able to find the answer.
+    /// retention, so that an erasure of the owner can still find the answer.
     pub kept: Duration,
     /// How long the events are kept. Events are never kept for longer than the answer.
     pub events_kept: Duration,
@@ -138,6 +138,6 @@ pub struct ResponseView {
 pub struct Told {
     /// Consecutive events.
     pub events: Vec<Bytes>,
-    /// Whether the response has ended. If so, an empty list of `events` means that no later events exist.
+    /// Whether the response has ended. If so, an empty `events` list means that there are no later events.
     pub has_ended: bool,
 }

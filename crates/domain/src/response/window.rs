@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Examines the next older item. Returns whether the window needs even older items.
+    /// Examines the next older item. Returns whether the window needs still older items.
     pub fn admit(&mut self, item: &str) -> bool {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {
@@ -43,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// Returns the number of newest items that the model reads. Call this only after the last call to [`Self::admit`].
+    /// Returns how many of the newest items the model reads. Call this only after the last call to [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {

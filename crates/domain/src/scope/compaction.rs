@@ -5,7 +5,7 @@ use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
 /// How long a segment keeps the original items by default: one week.
 pub const DEFAULT_ORIGINALS_TTL: Duration = Duration::from_secs(604_800);
-/// Maximum number of items that may follow the compacted items. A compaction rewrites each following item.
+/// Maximum number of items that can follow the compacted items. A compaction rewrites each following item.
 pub const LATER_ITEMS_MAX: usize = 500;
 /// Maximum number of segments that a history keeps.
 pub const SEGMENTS_MAX: usize = 16;
@@ -18,11 +18,11 @@ pub struct Compaction<'a> {
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, at least 1 and at most `count`. The new items get the last positions up to `through`.
+    /// The new items, 1 to `count`. They take the last of the replaced positions, up to `through`.
     pub items: &'a [HistoryItem],
     /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,
-    /// The size limit for the history. The total size of its segments has a separate limit of the same size.
+    /// The size limit for the history. A separate limit of the same size applies to the total size of its segments.
     pub limit: HistoryLimit,
     /// The caller's access to threads.
     pub access: Access,

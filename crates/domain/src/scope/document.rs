@@ -190,7 +190,7 @@ impl ScopeDocument {
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
         let left = before - self.history.summary().len();
-        // the length of the history does not include an item that was removed from a segment
+        // removing an item from a segment does not change the length of the history
         let removed = left.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();

@@ -99,7 +99,7 @@ pub struct History {
     items: VecDeque<StoredItem>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// Id digests and positions of recently removed or dropped items, newest last. Removing all items at once adds no
+    /// Id digests and positions of recently removed or dropped items, newest last. Clearing the whole history adds no
     /// entries.
     marks: VecDeque<(Fingerprint, u64)>,
     segments: Segments,
@@ -289,8 +289,8 @@ impl History {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Returns `None` for
-    /// items that were removed together with all others.
+    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Returns `None` for an
+    /// item that was removed when the whole history was cleared.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();
@@ -439,7 +439,7 @@ impl History {
             }
         };
         let mut gone = Vec::with_capacity(places.len());
-        // newest first, because removing items at the end moves no other items
+        // remove the newest items first, because removing an item from the end moves no other items
         for seq in places.into_iter().rev() {
             gone.extend(self.items.remove(self.index(seq)));
         }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{ScopeError, ScopeName};
 use crate::{Heap, ThreadId, heap};
 
-/// Where data is stored: in a scope, or only during a single request.
+/// Where data is stored: in a scope, or only for the duration of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `request`: the data is discarded after the response.
@@ -18,7 +18,7 @@ pub enum Scope {
 /// The id of a scope that outlives the request. The text form is the kind of scope, `:` and an id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeId {
-    /// `thread:<thread id>`: data that is stored with a thread, and lives as long as the thread.
+    /// `thread:<thread id>`: data that is stored with a thread, and lives for as long as the thread does.
     Thread(ThreadId),
     /// `state:<uuid>`: a state handle, which must be created explicitly.
     State(Uuid),

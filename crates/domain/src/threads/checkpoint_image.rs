@@ -7,7 +7,7 @@ use crate::{Refusal, ThreadPolicy};
 /// A snapshot of the checkpoints of a thread, used to move the thread.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointImages {
-    /// The highest number that was ever used; 0 before the first checkpoint.
+    /// The highest checkpoint number used so far; 0 before the first checkpoint.
     pub last: u32,
     /// The checkpoints, sorted by number.
     pub saved: Vec<CheckpointImage>,

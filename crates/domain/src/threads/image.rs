@@ -108,7 +108,7 @@ pub struct Fork<'a> {
     pub ttl: Option<Duration>,
     /// Conditions on the source. The idempotency key is stored with the new thread.
     pub conditions: Conditions,
-    /// The policy for the lifetimes of the new thread, and for the size of its metadata; see [`Fork::check`].
+    /// The policy for the new thread's lifetimes and for the size of its metadata; see [`Fork::check`].
     pub policy: &'a ThreadPolicy,
 }
 
@@ -143,8 +143,8 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// Returns the text of the metadata before and after the version. Used by stores that read the version only while
-    /// they copy the thread.
+    /// Returns the metadata text before and after the version. Used by stores that read the version only while they
+    /// copy the thread.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));

@@ -69,7 +69,7 @@ impl Owner {
         &self.text
     }
 
-    /// Returns whether the process holds another clone of the owner. Used by tests of erasure.
+    /// Returns whether the process holds another clone of the owner. Used by the erasure tests.
     #[doc(hidden)]
     #[must_use]
     pub fn is_shared(&self) -> bool {

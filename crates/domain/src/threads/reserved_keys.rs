@@ -5,8 +5,8 @@ use super::key::Key;
 use super::operation::Operation;
 use crate::Refusal;
 
-/// Keys that only callers with an API key may write. Every caller of a thread may read these keys. Each pattern is a
-/// whole key, or a prefix followed by `*`.
+/// Keys that only callers with an API key may write. Any caller with access to the thread may read these keys. Each
+/// pattern is a whole key, or a prefix followed by `*`.
 #[derive(Debug, Clone, Default)]
 pub struct ReservedKeys(Arc<[Pattern]>);
 

@@ -112,7 +112,7 @@ impl LastTurn {
         self.token
     }
 
-    /// Returns the last response that worked under this turn or an earlier turn.
+    /// Returns the last response that ran under this turn or an earlier turn.
     #[must_use]
     pub fn response(&self) -> Option<ResponseId> {
         self.response

@@ -64,7 +64,7 @@ impl Elements {
         newest
     }
 
-    /// Returns a nonzero digest of an element. Collisions are harmless, because a client can only affect its own save.
+    /// Returns a nonzero digest of an element. A client that causes a collision can only affect its own save.
     fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
         hash.write(self.element(index));
@@ -123,7 +123,7 @@ impl Elements {
             .unwrap_or(most)
     }
 
-    /// Returns the number of equal elements at the end of both arrays. The first `from` elements are not compared.
+    /// Returns how many elements at the end of both arrays are equal. The first `from` elements are not compared.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
         let most = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
@@ -133,8 +133,8 @@ impl Elements {
     }
 
     /// Returns the smallest `n`, at least 1, for which `other` begins with the elements from `n` to `len`. If `other`
-    /// is a later position of a sliding window, `n` is the number of dropped elements. Returns `None` if there is no
-    /// such `n`.
+    /// is the same sliding window at a later position, `n` is the number of dropped elements. Returns `None` if there
+    /// is no such `n`.
     ///
     /// Uses the algorithm of Knuth, Morris and Pratt, which takes linear time. The algorithm finds the longest prefix
     /// of `other` that is a suffix of the elements after the first.
@@ -159,8 +159,8 @@ impl Elements {
 }
 
 /// Merges the client's changes to an array with the changes that others have stored. All elements that either side
-/// appended are kept, stored elements first. Either side may have dropped old elements at the front. For any other
-/// change, the client's array wins.
+/// appended are kept, with the stored elements first. Either side may have dropped old elements at the front. For any
+/// other change, the client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => merge_with_base(digest, len, ours, theirs),
@@ -195,8 +195,8 @@ fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// Returns the result if the client dropped elements from the front of the first `len` stored elements. Keeps the text
-/// of the stored elements.
+/// Returns the merged array if the client dropped elements from the front of the first `len` stored elements. Keeps the
+/// text of the stored elements.
 fn merge_slid_window(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.window_shift(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))

@@ -71,7 +71,7 @@ impl<'a> Sent<'a> {
     }
 
     /// Returns how many elements of `given` the arrays kept. Returns `None` if an array does not continue `given`. Also
-    /// returns `None` if no element was kept and a key is missing, because then the client more likely had no state.
+    /// returns `None` if no element was kept and a key is missing, because the client then probably had no state.
     fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -112,7 +112,7 @@ struct Broken<'a> {
     /// Index of the newest element that this array shares with the last snapshot, counted from the end of the
     /// snapshot's array.
     newest: usize,
-    /// Digests of prefixes of this array, by length: one prefix for each length that the array has in a snapshot.
+    /// Digests of prefixes of this array, keyed by length: one for each length that the array has in a snapshot.
     beginnings: BTreeMap<usize, Fingerprint>,
 }
 

@@ -9,8 +9,8 @@ use crate::Fingerprint;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// Number of object levels that are written in full, which costs less than a digest. Deeper objects are written as
-/// digests. Without this limit, 1 MB inside 512 levels of unordered objects would cause half a gigabyte to be copied.
+/// Number of object levels that are written in full. Deeper objects are written as digests. A digest costs more, but
+/// without it, 1 MB inside 512 levels of unordered objects would cause half a gigabyte to be copied.
 const FULL_LEVELS_MAX: usize = 4;
 
 /// Appends a self-delimiting form of the value that `JSON.parse` reads from `compact`. Two forms are equal if and only

@@ -3,11 +3,11 @@ use super::seen::Seen;
 use super::snapshot::{Snapshot, look_at};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Maximum number of elements that a save pushes in total. If a save exceeds this number, whole arrays are set instead.
-/// In Redis, a push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
+/// Maximum number of elements that a save pushes in total. A save that would push more sets whole arrays instead. In
+/// Redis, a push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
 const PUSHES_MAX: usize = 1_000;
 
-/// Converts a save of a whole state to operations. The client's changes win over conflicting changes. Other changes
+/// Converts a save of a whole state to operations. If changes conflict, the client's changes win. All other changes
 /// that were made since the client's snapshot are kept.
 ///
 /// If both sides appended to an array, all elements are kept. Without a snapshot, no key is deleted.

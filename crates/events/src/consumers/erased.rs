@@ -19,7 +19,7 @@ pub(crate) async fn forget_lives(
 ) -> Result<(), StoreError> {
     let lives = Lives::new(lives);
     for consumer in backend.consumers().await? {
-        // an empty list also counts as an erasure, which stops lease holders that read the log before the purge
+        // even an empty list signals an erasure, so that lease holders drop the events that they read before the purge
         backend.forget_events(&consumer, &[]).await?;
         // pending events are removed twice, because a replay can make a parked event pending in between
         lives.forget_pending(backend, &consumer).await?;

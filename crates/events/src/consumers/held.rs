@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// If a slot holds events of this total size in bytes, the slot stops reading the log. Without this limit, a failing
-/// endpoint could hold 80 MiB per slot, because an event may name 64 KiB of keys.
+/// A slot that holds events of this total size in bytes stops reading the log. Without this limit, a failing endpoint
+/// could hold 80 MiB per slot, because an event can name 64 KiB of keys.
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
 /// If all slots together hold events of this total size in bytes, each slot is restricted to its share. The shares
@@ -19,8 +19,7 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The number of bytes that one slot holds, which is included in the total of the replica. Dropping this value
-/// subtracts the bytes from that total.
+/// The number of bytes that one slot holds. The number is included in the replica's total until this value is dropped.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,

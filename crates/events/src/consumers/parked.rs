@@ -4,10 +4,10 @@ use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;
 
 const AT_ONCE: usize = 200;
-/// Maximum sequence number within a millisecond that the text of an id can represent.
+/// Highest sequence number that the text of an id can represent. Sequence numbers start over every millisecond.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
-/// An event that is not retried again until a replay is requested.
+/// An event that is no longer retried unless a replay is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     /// The event itself.

@@ -8,7 +8,7 @@ use threadkeep_domain::Event;
 pub(crate) struct Record {
     pub(crate) event: Event,
     pub(crate) attempts: u32,
-    /// `None` before the first attempt, while the event is waiting for an earlier event of its thread.
+    /// `None` until the first attempt, while the event is waiting for an earlier event of its thread.
     pub(crate) first_attempt_ms: Option<u64>,
     pub(crate) next_attempt_ms: u64,
     pub(crate) last_error: Option<String>,

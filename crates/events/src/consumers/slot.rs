@@ -262,7 +262,7 @@ impl Slot {
             if count < limit
                 && let Some(head) = heads.positions.get(usize::from(bucket))
             {
-                // the read reached the end of the log, so events missing before `head` were deleted
+                // the read reached the end of the log, so any events missing before `head` have been deleted
                 self.backlog.reach(bucket, *head);
             }
         }

@@ -17,7 +17,7 @@ pub struct Timing {
     pub batch: Duration,
     /// Delay before the positions of skipped events are stored.
     pub idle_batch: Duration,
-    /// Maximum time to sleep when there are no events. A longer sleep could miss a clock jump.
+    /// Maximum time to sleep when there are no events. During a longer sleep, a clock jump could go unnoticed.
     pub tick: Duration,
     /// Time limit for deliveries that are in progress at shutdown.
     pub shutdown: Duration,

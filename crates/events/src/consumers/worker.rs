@@ -132,8 +132,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Immediately stops the workers of all slots that are not in `numbers`. Other replicas hold those slots. Returns
-    /// whether a worker found no ledger.
+    /// Immediately stops the workers of all slots that are not in `numbers`. Other replicas now hold those slots.
+    /// Returns whether a worker found no ledger.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {

@@ -1,4 +1,4 @@
-//! Stores the listeners of this replica by thread, and the position up to which each log was read for its listeners.
+//! Keeps the listeners of this replica by thread, and the position up to which each log was read for its listeners.
 
 use std::collections::HashMap;
 use std::mem;
@@ -170,8 +170,8 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Records that the changes of a thread are logged for `lasts` after `asked`. Notifies the listeners if the
-    /// previous watch may have expired. Returns the number of listeners that were disconnected.
+    /// Records that changes to a thread are logged for `lasts` after `asked`. Notifies the listeners if the previous
+    /// watch may have expired. Returns the number of listeners that were disconnected.
     pub(super) fn note_watched(
         &self,
         bucket: u16,
@@ -217,7 +217,7 @@ impl Ear {
 }
 
 impl Listener {
-    /// Sets the newest position of the log, which must have been read after this listener was added.
+    /// Sets the newest position of the log. The position must have been read after this listener was added.
     pub(super) fn start(&mut self, head: Position) {
         if !self.is_first {
             return;

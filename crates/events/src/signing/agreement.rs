@@ -30,7 +30,7 @@ pub(super) enum Situation {
     /// The chosen key signs, and all replicas have it.
     #[default]
     Agreed,
-    /// All replicas have the chosen key, but not for long enough yet.
+    /// All replicas have the chosen key, but have not had it for long enough yet.
     Settling,
     /// Some replicas lack the chosen key. Another key, which all replicas have, signs instead.
     Withheld,

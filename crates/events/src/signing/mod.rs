@@ -89,7 +89,7 @@ impl Sharing {
     }
 
     /// Resumes signing with the last signing key, if the ring contains it. Without this step, a new key could sign too
-    /// early if all replicas were stopped and the first one to start finds no others.
+    /// early if all replicas were stopped and the first one to restart found no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
@@ -104,9 +104,9 @@ impl Sharing {
         Ok(())
     }
 
-    /// Announces the keys, reads the cards of the other replicas, and decides which key signs. Notes the signing key
-    /// for the next start only if all replicas have that key. Otherwise, the note could name a key that only a
-    /// misconfigured replica has. The next start would ignore such a note and sign with the chosen key at once.
+    /// Announces the keys, reads the cards of the other replicas, and decides which key signs. Records the signing key
+    /// for the next start only if all replicas have that key. Otherwise, the record could name a key that only a
+    /// misconfigured replica has. The next start would ignore such a record and sign with the chosen key at once.
     async fn look(&mut self) -> Result<(), StoreError> {
         let asked = Instant::now();
         let card = Card::of(&self.ring);

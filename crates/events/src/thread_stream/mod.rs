@@ -62,8 +62,8 @@ pub struct ThreadStream {
     verified_up_to: Position,
     behind: Option<CatchUp>,
     /// Number of events to read from the log at once. A read that exceeds the byte limit reduces this number to the
-    /// number of events that fit. Any other read doubles it. As a result, events with many key names are read about
-    /// twice, instead of once for each event that is taken.
+    /// number of events that fit. Any other read doubles it. As a result, an event with many key names is read only
+    /// about twice, not again for each event that is taken.
     at_once: usize,
     ready: VecDeque<ThreadItem>,
     /// True if the thread has moved to a new id. The event that reports the move is the last in the stream.
@@ -281,7 +281,7 @@ impl ThreadStream {
             return;
         }
         self.verified_up_to = until.head;
-        // the thread has just ended, and its end is not logged yet
+        // the thread has just ended, and its end has not been logged yet
         let is_ending = until.stamp.version == 0 && !told;
         let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
         self.read.next_seq = until.next_seq;
@@ -294,8 +294,8 @@ impl ThreadStream {
         }
     }
 
-    /// Queues an event. If events may be missing before that event, first queues a reset with the version `reset`, if
-    /// given. Returns whether events may be missing.
+    /// Queues an event. If events may be missing before it, and `reset` is given, first queues a reset with that
+    /// version. Returns whether events may be missing.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {

@@ -8,7 +8,7 @@ use threadkeep_store::millis;
 /// per second, regardless of the number of clients.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Readiness of this replica for requests from a load balancer. Clones share the state.
+/// Tracks whether this replica is ready for requests from a load balancer. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     is_leaving: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Makes `/readyz` answer 503 from now on. The server continues to serve requests.
+    /// Makes `/readyz` return 503 from now on. The server continues to serve requests.
     pub fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }

@@ -10,7 +10,8 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 
 /// Comment line in a stream of server-sent events, without the blank line that ends an event.
 ///
-/// After an `id:` line, many clients, such as httpx-sse and OpenAI's Python client up to 3.57, parse a blank line as an event without data.
+/// Many clients, such as httpx-sse and OpenAI's Python client up to 3.57, parse a blank line that follows an `id:` line
+/// as an event without data.
 pub const COMMENT: &str = ":\n";
 
 pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {

@@ -138,7 +138,7 @@ fn new_id(event: &Event) -> Option<&ThreadId> {
     }
 }
 
-/// Returns the cursor of a rotation in the stream of the new id.
+/// Returns the cursor from which the stream of the new id continues after a rotation.
 fn moved(event: &Event) -> ThreadCursor {
     ThreadCursor {
         position: event.id.position,

@@ -15,7 +15,7 @@ use threadkeep_identity::Right;
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
 
-/// Adds security schemes to the document. Adds to each operation its security requirements and the right that an API
+/// Adds security schemes to the document. For each operation, adds the security requirements and the right that an API
 /// key needs (`x-right`). Also copies each path below `/v1/threads/current` to `/v1/threads/{id}`.
 pub(super) struct Callers;
 

@@ -11,8 +11,8 @@ use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
 
-/// A caller whose API key permits the call. The extractor rejects all other callers before any further check, and then
-/// requires that `Accept` allows JSON.
+/// A caller whose API key permits the call. The extractor rejects all other callers first, and then requires that
+/// `Accept` allows JSON.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,

@@ -160,7 +160,7 @@ impl Body {
     async fn drain(mut payload: IncomingBody, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // errors are ignored, because reading the rest only makes it more likely that the client receives the response
+        // ignore errors, because the rest is read only to make it more likely that the client receives the response
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {

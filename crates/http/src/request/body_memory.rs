@@ -20,16 +20,16 @@ pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Limits the memory that request bodies use, from the arrival of a body until its request is done.
 ///
-/// Bytes count only once they arrive, because an announcement costs a client nothing. The oldest incomplete body may
-/// use all of the memory. The other bodies must leave room for one body of maximum size. Incomplete bodies therefore
-/// cannot block each other: the oldest body either makes progress or is dropped.
+/// Bytes count only once they arrive, because announcing a large body costs a client nothing. The oldest incomplete
+/// body may use all of the memory. The other bodies must leave room for one body of maximum size. Incomplete bodies
+/// therefore cannot block each other: the oldest body either makes progress or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
     limit_bytes: u64,
-    /// Number of bytes that only the oldest incomplete body may use. Equals the size of the largest body.
+    /// Number of bytes that only the oldest incomplete body may use. Equals the maximum size of a body.
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
@@ -118,7 +118,7 @@ impl BodyMemory {
     }
 }
 
-/// Creates an unlimited `BodyMemory`, for connections that have none of their own.
+/// Creates an unlimited `BodyMemory`, for connections that do not have one.
 impl Default for BodyMemory {
     fn default() -> Self {
         Self::new(u64::MAX, 0)

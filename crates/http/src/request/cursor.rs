@@ -80,7 +80,8 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // 1, which means that the history is empty, is omitted, as in cursors of earlier server versions
+        // omits 1, which means that the history is empty, because cursors from earlier server versions do not contain
+        // it
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }

@@ -18,7 +18,7 @@ use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 /// Bodies up to this size are read before the sender is checked, because the check costs as much as storing the body.
 const SMALL_BYTES: u64 = 16_384;
 
-/// Index of the path part with the thread's id in `/v1/threads/{id}`. Part 0 is empty.
+/// Index of the path part that contains the thread's id in `/v1/threads/{id}`. Part 0 is empty.
 const THREAD_INDEX: usize = 3;
 
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {

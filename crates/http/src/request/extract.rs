@@ -12,8 +12,8 @@ impl Extract for () {
     }
 }
 
-/// Implements `Extract` and `FromRequest` for types that have a function `of`. Brackets before a generic type contain
-/// its generic parameters.
+/// Implements `Extract` and `FromRequest` for types that have a function `of`. For a generic type, write its generic
+/// parameters in brackets before the type.
 macro_rules! extract {
     ([$($parameters:tt)*] $extractor:ty) => {
         impl<$($parameters)*> crate::request::extract::Extract for $extractor {

@@ -11,7 +11,7 @@ use threadkeep_identity::{ApiKey, Right};
 /// A path prefix, the right to read below the prefix, and the right to write below it.
 type Row = (&'static str, Right, Right);
 
-/// Paths that require an API key. [`OWN_KEY`] and paths of a thread that end with [`EXPORT`] also require one.
+/// Paths that require an API key. [`OWN_KEY`] and thread paths that end with [`EXPORT`] also require one.
 static FOR_BACK_ENDS: [Row; 10] = [
     (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
@@ -52,7 +52,7 @@ pub(super) const IMPORT: &str = "/v1/threads/import";
 const OWN_KEY: &str = "/v1/api-keys/current";
 const EXPORT: &str = "export";
 
-/// Index of the path part with the namespace in `/v1/kv/{namespace}`.
+/// Index of the path part that contains the namespace in `/v1/kv/{namespace}`.
 const NAMESPACE_INDEX: usize = 3;
 
 pub(crate) fn is_for_back_ends(path: &str) -> bool {

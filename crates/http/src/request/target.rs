@@ -28,8 +28,8 @@ pub(crate) struct Target {
     pub(crate) source: Source,
 }
 
-/// A thread that a caller may read. `access` makes it possible to repeat the check, because access can change while an
-/// event stream is open.
+/// A thread that a caller may read. `access` is used to repeat the access check while an event stream is open, because
+/// access can change.
 pub(crate) struct Listener {
     pub(crate) api: web::Data<Api>,
     pub(crate) id: ThreadId,

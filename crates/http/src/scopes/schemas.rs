@@ -1,4 +1,4 @@
-//! Bodies and headers of requests about scopes. The extractor reads `scope` before it parses these bodies.
+//! Bodies and headers of scope requests. The extractor reads `scope` before it parses these bodies.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

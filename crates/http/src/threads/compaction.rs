@@ -38,7 +38,7 @@ pub(super) struct NewSummary<'a> {
     #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
     #[serde(borrow)]
     items: List<SummaryItem<'a>, 1, 100>,
-    /// Number of seconds that the replaced items remain readable, 604,800 by default. 0 deletes them at once.
+    /// Number of seconds that the replaced items remain readable, 604,800 by default. 0 deletes them immediately.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 2_592_000)]
     keep_seconds: Option<Whole<0, 2_592_000>>,
 }

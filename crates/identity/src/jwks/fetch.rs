@@ -31,7 +31,8 @@ impl Fetcher {
                 .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
-                // with one fetch every few minutes, a pooled connection would usually be closed before reuse
+                // does not pool connections: fetches are minutes apart, so a pooled connection would usually be closed
+                // before reuse
                 .pool_max_idle_per_host(0)
                 .timeout(TIMEOUT)
         };

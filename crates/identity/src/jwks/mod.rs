@@ -26,13 +26,13 @@ const EVERY: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for a request that is waiting for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
-/// Maximum number of requests that may wait for a key. Further requests are rejected at once.
+/// Maximum number of requests that may wait for a key. Further requests are rejected immediately.
 const WAITING_REQUESTS_MAX: usize = 256;
 
 /// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
 ///
 /// Fetches nothing until [`Self::keep_fresh`] runs. If a fetch fails, the previous set remains in use. A fetched set
-/// without usable keys means that the issuer has withdrawn its keys: every token is then rejected.
+/// without usable keys means that the issuer has withdrawn its keys: every token is rejected.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 
@@ -62,7 +62,7 @@ pub struct JwksCounts {
 }
 
 impl Jwks {
-    /// Creates an empty key set. Installs the TLS provider of the process, unless a provider is already installed.
+    /// Creates an empty key set. Installs a TLS provider for the process, unless one is already installed.
     #[must_use]
     pub fn new(url: JwksUrl, settings: JwtSettings) -> Self {
         install_tls_provider();
@@ -89,7 +89,7 @@ impl Jwks {
         }
     }
 
-    /// Fetches the set at once and then every five minutes, or earlier if a token names an unknown key or the last
+    /// Fetches the set immediately and then every five minutes, or earlier if a token names an unknown key or the last
     /// fetch failed. Waits at least five seconds between fetches. Never returns. To stop fetching, drop the future.
     pub async fn keep_fresh(self) {
         let fetcher = Fetcher::new();
@@ -148,7 +148,8 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// Returns a future that waits for the next fetch, or `None` if that cannot help or too many requests are waiting.
+    /// Returns a future that waits for the next fetch, or `None` if a fetch cannot help or too many requests are
+    /// waiting.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
         // key sets never contain shared secrets

@@ -48,12 +48,13 @@ impl KeySet {
         self.0.len()
     }
 
-    /// Returns whether a key could verify a token with key id `id`. Every key is tried for a token without a key id.
+    /// Returns whether a key could verify a token with key id `id`. If the token has no key id, every key could.
     pub(super) fn may_verify(&self, id: Option<&str>) -> bool {
         self.0.iter().any(|key| key.matches_id(id))
     }
 
-    /// Returns only keys that allow the header's algorithm, because a token must not choose how a key is used.
+    /// Returns the keys that match the header's key id and allow its algorithm. A token must not choose how a key is
+    /// used.
     pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
         let is_candidate = |key: &&SetKey| {
             key.matches_id(header.kid.as_deref()) && key.algorithms.contains(&header.alg)
@@ -99,7 +100,7 @@ impl SetKey {
     }
 }
 
-/// Returns the algorithms that the key type allows. Shared secrets allow no algorithm, because sets are public.
+/// Returns the algorithms that the key type allows. A shared secret allows no algorithm, because key sets are public.
 fn algorithms(key: &AlgorithmParameters) -> Vec<Algorithm> {
     match key {
         AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),

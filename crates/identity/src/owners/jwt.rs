@@ -24,7 +24,7 @@ impl JwtOwner {
         Ok(Self { keys })
     }
 
-    /// Verifies tokens with a set of keys. Use [`Jwks::keep_fresh`] to keep the set up to date.
+    /// Verifies tokens with a set of keys. Run [`Jwks::keep_fresh`] to keep the set up to date.
     #[must_use]
     pub fn from_jwks(keys: Jwks) -> Self {
         Self {

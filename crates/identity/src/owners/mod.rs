@@ -29,15 +29,15 @@ pub trait OwnerProvider: Send + Sync {
         None
     }
 
-    /// Returns the owner, or `None` if the request has no owner credential. Errors are answered with 401 or 503.
+    /// Returns the owner, or `None` if the request has no owner credential. The server answers errors with 401 or 503.
     fn owner(
         &self,
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
 
-    /// Returns the time at which the credential expires and the server ends the caller's streams. Returns a past time
-    /// if the credential is invalid, and `None` if it never expires.
+    /// Returns the time at which the credential expires, or `None` if it never expires. Returns a past time if the
+    /// credential is invalid. The server ends the caller's streams at that time.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Number of tokenizer events to process before yielding to other tasks. Processing them takes well under a
+/// Number of tokenizer events to process before yielding to other tasks. Processing that many events takes well under a
 /// millisecond.
 const EVENTS_AT_ONCE: usize = 4_096;
 

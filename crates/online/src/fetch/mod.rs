@@ -35,7 +35,7 @@ pub struct FetchSettings {
 /// Reads pages as text.
 ///
 /// A fetch holds the page (up to `max_bytes`) and its text in memory. Decoding a page that is not in UTF-8 takes up to
-/// three times the size of the page in addition.
+/// three times the size of the page in additional memory.
 #[derive(Debug)]
 pub(super) struct PageReader {
     requests: Requests,

@@ -36,8 +36,8 @@ pub(crate) struct Fetched {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reason why a page could not be read. The messages name only the kind of failure, so that they do not reveal whether
-/// a private host exists.
+/// The reason why a page could not be read. The messages name only the kind of failure, so that they do not reveal
+/// whether a private host exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("the host has no public address")]
@@ -87,7 +87,7 @@ impl Requests {
 
     fn with(private_hosts: Vec<PrivateHost>, resolver: PublicResolver) -> Self {
         let failing = "pages cannot be fetched by https";
-        // does not pool connections, because a host is rarely requested twice within a short time
+        // does not pool connections, because the same host is rarely requested twice within a short time
         let client =
             |builder: reqwest::ClientBuilder| builder.user_agent(AGENT).pool_max_idle_per_host(0);
         Self {

@@ -17,8 +17,8 @@ struct Page<C> {
     content: C,
 }
 
-/// Reads results of the form `{"title", "url", "content"}`. Set `C` to `Option<String>` if the content may be null;
-/// otherwise, to `String`.
+/// Reads results of the form `{"title", "url", "content"}`. `C` is the type of the content: `Option<String>` if it may
+/// be null, otherwise `String`.
 pub(super) fn read<C>(body: &[u8]) -> Option<Vec<SearchResult>>
 where
     C: DeserializeOwned + Default + Into<Option<String>>,

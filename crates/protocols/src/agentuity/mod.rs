@@ -56,7 +56,7 @@ impl Agentuity {
     }
 }
 
-/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have one.
+/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have a route.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -14,8 +14,8 @@ use threadkeep_service::ScopeService;
 use threadkeep_store::Clock;
 use threadkeep_web::ApiError;
 
-/// Headers that name a scope, for callers with an API key. Each entry has a kind of scope and its header. In a request,
-/// `x-session-id` names a session's scope. In an answer, `x-session-id` is the id of the request.
+/// Headers that name a scope, for callers with an API key. Each entry contains a kind of scope and its header. In
+/// answers, `x-session-id` has a different meaning: the id of the request.
 const SCOPE_HEADERS: [(&str, HeaderName); 2] = [
     ("state", HeaderName::from_static("x-state-id")),
     ("session", HeaderName::from_static("x-session-id")),
@@ -63,9 +63,9 @@ impl Mcp {
     /// Finds the scope that a request names.
     ///
     /// A signed thread ID opens the scope of its thread, and a signed query opens the scope that it names. A caller
-    /// with an API key may also name a scope in a different header or in an unsigned query, and gets the scope
-    /// `request` by default. If an identity provider is configured, a caller that names no scope gets the scope of its
-    /// own thread. Cookies are ignored.
+    /// with an API key may also name a scope in a different header or in an unsigned query, and otherwise gets the
+    /// scope `request`. If an identity provider is configured, a caller that names no scope gets the scope of its own
+    /// thread. Cookies are ignored.
     ///
     /// # Errors
     /// 401 if the request has no valid credential, or if any credential is invalid. The error does not reveal which

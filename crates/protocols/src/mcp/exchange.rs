@@ -127,7 +127,7 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
     Some(HttpResponse::build(status).json(error))
 }
 
-/// Reads the complete body of an answer, unless it is an event stream, so that the answer has a length and is counted
+/// Reads the complete body of an answer that is not an event stream, so that the answer has a length and is counted
 /// like other answers.
 async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);

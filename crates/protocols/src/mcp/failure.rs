@@ -31,8 +31,8 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
     ErrorData::invalid_request(text, Some(data))
 }
 
-/// Converts a service error for a tool call. Also replaces the code for missing resources, which revision 2026-07-28
-/// removed. The library replaces that code only for other methods.
+/// Converts a service error for a tool call. Also replaces the error code for missing resources, which revision
+/// 2026-07-28 removed. The library replaces that code for all methods except tool calls.
 pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
     let mut told = told(error);
     if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {

@@ -65,7 +65,7 @@ pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
     Ok(limit)
 }
 
-/// Returns the offset at which a page starts. A cursor is an offset as text.
+/// Returns the offset at which a page starts. A cursor is an offset in text form.
 pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u64, RelayError> {
     match (offset, cursor) {
         (Some(_), Some(_)) => Err(wrong_input("offset cannot be combined with cursor")),

@@ -25,7 +25,7 @@ use threadkeep_service::{Run, RunStatus, ServiceError};
 
 /// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Maximum number of state events in memory. Each may contain a whole task list.
+/// Maximum number of state events in memory. Each event may contain a whole task list.
 const AT_ONCE: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -162,7 +162,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, AT_ONCE).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced the requested events; the next read finds the newer ones
+            // newer events have replaced the requested events, and the next read finds them
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };

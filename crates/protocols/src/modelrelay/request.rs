@@ -56,7 +56,7 @@ impl RelayRequest {
         Json::parse(text).map_err(|error| wrong_input(format!("the body is not JSON: {error}")))
     }
 
-    /// Returns the identity of the object to create. A repeated request gets the same identity. The identity is derived
+    /// Returns the identity of the object to create, which is the same for a repeated request. The identity is derived
     /// from the API key, `kind`, and the first of these that is present: `key`, `Idempotency-Key`, the request's id.
     pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
         let key = match key {

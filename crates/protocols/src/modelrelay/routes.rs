@@ -105,7 +105,7 @@ fn response_routes(config: &mut ServiceConfig) {
     config.service(at("", "POST").route(web::post().to(responses::create_response)));
 }
 
-/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have one.
+/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have a route.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(RelayError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -1,4 +1,4 @@
-//! Runs, which are created, read and ended by the program that executes them.
+//! Creates, reads and ends runs on behalf of the program that executes them.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -97,7 +97,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
     respond(&request.protocol, &run, has_steps).await
 }
 
-/// `POST /runs/{id}/complete`. The original API does not have this route, because its server ends runs itself.
+/// `POST /runs/{id}/complete`. The original API does not have this route, because the original server ends runs itself.
 pub(super) async fn complete_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let completion = request.json::<End>()?.completion()?;

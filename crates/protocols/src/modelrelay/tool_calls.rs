@@ -43,8 +43,8 @@ struct Function {
     arguments: Option<Box<RawValue>>,
 }
 
-/// `POST /tool-calls`. The original API does not have this route, because its server calls the tools. Without a
-/// context, the state of the tools is lost after the answer.
+/// `POST /tool-calls`. The original API does not have this route, because the original server calls the tools itself.
+/// Without a context, the tools' state is lost after the answer.
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {

@@ -27,7 +27,7 @@ impl ObjectBody {
         object.map(Self)
     }
 
-    /// Returns a copy with new values for `members`. The values must be neither objects nor arrays.
+    /// Returns a copy with new values for `members`. The new values must not be objects or arrays.
     pub(super) fn with(&self, members: &[(&'static str, &str)]) -> Self {
         let edits = members.iter().map(|&(name, json)| Edit { name, json });
         let edits: Vec<_> = edits.collect();

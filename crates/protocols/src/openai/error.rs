@@ -40,7 +40,7 @@ pub enum OpenAiError {
     /// The previous response is not stored, or never existed.
     #[error("Previous response with id '{0}' not found.")]
     NoPreviousResponse(String),
-    /// The requested page starts after an item that was never in the conversation.
+    /// The request asks for items after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
     /// A model response that ended without an answer.
@@ -123,7 +123,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// Converts the error for a request that runs a response. Such requests have additional error codes.
+    /// Converts the error of a request that runs a response, because such requests have additional error codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -144,7 +144,7 @@ impl OpenAiError {
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Returns whether the request can succeed later, even though the status of the error suggests otherwise.
+    /// Returns whether a retry can succeed later, even though the error's status suggests otherwise.
     pub(super) fn passes(&self) -> bool {
         matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }
@@ -393,7 +393,7 @@ fn row_of(error: &ApiError) -> Row {
     }
 }
 
-/// Returns a message that replaces the `/v1` message of an API error, or `None` to keep the `/v1` message.
+/// Returns a replacement for the `/v1` message of an API error, or `None` to keep that message.
 fn message(error: &ApiError) -> Option<String> {
     match error {
         // writes require that the conversation exists

@@ -44,7 +44,7 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
     };
     let scope = ScopeId::Thread(id);
     let scopes = &request.protocol.scopes;
-    // reads one item more than requested, to see whether another page follows
+    // reads one more item than requested, to find out whether another page follows
     let history = scopes.history(&scope, from, query.limit + 1).await?;
     if history.summary == HistorySummary::EMPTY {
         find(&request, &id).await?;

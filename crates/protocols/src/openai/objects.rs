@@ -27,8 +27,8 @@ pub(super) fn deleted(id: &ThreadId) -> String {
     format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
 }
 
-/// Renders a history item. Other clients may have added JSON values that are not items; such a value becomes a member
-/// of a new item.
+/// Renders a history item. Clients of other APIs may have added JSON values that are not items. Such a value becomes a
+/// member of a new item.
 pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
     let value = kept.value.as_str();
     let id = quoted(kept.id.as_str());

@@ -23,7 +23,7 @@ use threadkeep_service::WriteOptions;
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
 const NAME_INDEX: usize = 3;
 const ITEM_INDEX: usize = 5;
-/// Beginning of paths below the base URL `/openai/v1`. They have one more segment than paths below `/v1`.
+/// Prefix of paths below the base URL `/openai/v1`. Such paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -81,8 +81,8 @@ impl OpenAiRequest {
         self.protocol.responses.as_ref().ok_or(unknown)
     }
 
-    /// Returns a keyed hash of the caller and its idempotency key, or `None` if there is no key. A repeated request has
-    /// the same hash.
+    /// Returns a keyed hash of the caller and its idempotency key, or `None` if there is no key. A repeated request
+    /// gets the same hash.
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
         if self.caller.is_message {
             return Ok(None);
@@ -101,7 +101,7 @@ impl OpenAiRequest {
         &self.caller.key
     }
 
-    /// Records that repeats of the request are detected without an idempotency key.
+    /// Records that repeats of the request can be detected without an idempotency key.
     pub(super) fn record_detection(&self) {
         self.request.extensions_mut().insert(Recognized);
     }

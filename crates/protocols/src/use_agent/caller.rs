@@ -14,7 +14,7 @@ const CHANNEL: &str = "channel:";
 
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// The name of the caller's API key. Such a caller may act for any owner.
+    /// A caller with an API key of this name. May act for any owner.
     BackEnd(Arc<str>),
     /// A user, limited to its own threads.
     User(Owner),

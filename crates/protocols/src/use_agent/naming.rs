@@ -14,7 +14,7 @@ const NAME_MAX_BYTES: usize = 256;
 const MEMBER: &str = "agentkit";
 pub(super) const TITLE_MAX_CHARS: usize = 200;
 
-/// Returns the thread for a name, or `None` if the name is invalid. A name that is a thread id is returned unchanged.
+/// Returns the thread id for a name, or `None` if the name is invalid. A name that is a thread id maps to itself.
 pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
     if let Ok(id) = name.parse() {
         return Some(id);
@@ -29,7 +29,7 @@ pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
         .ok()
 }
 
-/// Returns the names of a thread. Ignores a name that maps to a different thread.
+/// Returns the app's id for a thread, and the title. Ignores an id that maps to a different thread.
 pub(super) fn label(id: &ThreadId, metadata: &Json) -> ConversationLabel {
     let name = text_at(metadata, "id").filter(|name| thread_id_of(name) == Some(*id));
     ConversationLabel {

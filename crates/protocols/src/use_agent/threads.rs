@@ -83,7 +83,7 @@ async fn adopt(
         let is_new = name.is_some() || title.is_some();
         let metadata = is_new.then(|| merge_json(Some(metadata), &patch(name, title)));
         let owner = thread.owner.is_none().then(|| owner.clone());
-        // the write also stores the answer for repeats with this idempotency key
+        // a request with an idempotency key always writes, because the write stores the answer for repeats
         let is_change = is_new || owner.is_some() || options.idempotency.is_some();
         Ok(match is_change {
             true => ThreadChange::Write { metadata, owner },
@@ -161,7 +161,7 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Ends a thread. If the caller is a user, fails if the thread was ended and re-created after the check of its owner.
+/// Ends a thread. If the caller is a user, fails if the thread was ended and re-created after its owner was checked.
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,

@@ -84,7 +84,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(content).ok().map(Cow::Owned)
 }
 
-/// Finds the text in a truncated value. Inside strings, each quote is preceded by a backslash.
+/// Finds the text in a truncated value. Quotes in strings are escaped, so only a member name matches `MEMBER`.
 fn cut_content(value: &str) -> Option<String> {
     const MEMBER: &str = r#""content":""#;
     let (before, content) = value.split_once(MEMBER)?;

@@ -183,8 +183,8 @@ impl Driver<'_> {
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits until a response that a different driver runs has ended. Never begins the response. Otherwise, a response
-    /// that was deleted after it ended would run again.
+    /// Waits until a response that a different driver runs has ended. Never begins the response itself, because a
+    /// response that was deleted after it ended would then run again.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -205,7 +205,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the response has ended, or until `left` is over: the remaining time of its driver's lease.
+    /// Waits until the response has ended, or until `left`, the remaining time of its driver's lease, has elapsed.
     async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
         self.await_end(&self.id, left).await
     }

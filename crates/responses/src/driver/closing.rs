@@ -54,7 +54,7 @@ struct Left {
 }
 
 impl Left {
-    /// Returns all changes as operations on the thread. Returns an empty list if only the history changes.
+    /// Returns the changes as operations on the thread. Returns an empty list unless the thread's state changes.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
             true => Vec::new(),

@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes a journal entry, the waiting events and a scope write in a single step. Then applies the entry to the
-    /// response or, if an earlier attempt already wrote an entry with the same number, applies that entry.
+    /// Writes a journal entry and the waiting events, and runs `write`, all in a single step. Then applies the entry to
+    /// the response or, if an earlier attempt already wrote an entry with the same number, applies that entry.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,

@@ -5,7 +5,7 @@ use super::stateless::{self, StatelessOutcome};
 use threadkeep_domain::Json;
 use threadkeep_service::tools::{Outcome, StatelessTool, Tool};
 
-/// Server label for calls of unknown tools in a response without tool servers.
+/// Server label for calls to unknown tools in a response without tool servers.
 const NO_LABEL: &str = "threadkeep";
 /// Maximum length of a function name that upstreams accept, in characters.
 const NAME_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! Converts between the messages of sessions and the items of responses.
 //!
-//! A message has the form `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}` that
-//! `ModelRelay`'s protocol defines. An item has the form that OpenAI's Responses API defines.
+//! A message has the form `{"role","content":[{"type":"text","text"}],"tool_calls"?,"tool_call_id"?}`, as in
+//! `ModelRelay`'s protocol. An item has the form that OpenAI's Responses API defines.
 
 use serde_json::{Value, json};
 use uuid::Builder;

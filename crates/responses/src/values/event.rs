@@ -11,8 +11,8 @@ use threadkeep_domain::{ItemKind, Json, member_text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver has resumed the response. Readers of the previous driver received its failure under the number of this
-    /// event.
+    /// A driver has resumed the response. Readers that followed the previous driver received its failure with the same
+    /// number as this event.
     Resumed,
     ItemAdded {
         index: u64,

@@ -218,7 +218,7 @@ pub struct Parameters {
     pub reasoning: Option<Json>,
     /// Requests reasoning in encrypted form, which can be sent back to an upstream that does not store responses.
     pub encrypted_reasoning: bool,
-    /// Makes the items for this server's searches list the URLs of the results.
+    /// If true, the items for this server's searches list the URLs of the results.
     pub search_sources: bool,
     /// Array of stop sequences.
     pub stop: Option<Json>,

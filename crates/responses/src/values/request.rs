@@ -53,7 +53,7 @@ pub struct ResponseRequest {
     pub parameters: Parameters,
     /// Maximum number of calls, if lower than the server's setting.
     pub max_tool_calls: Option<u32>,
-    /// Maximum number of conversation exchanges that the model reads, if lower than the server's setting.
+    /// Maximum number of conversation exchanges that the model reads, if that is lower than the server's setting.
     #[serde(rename = "window_turns")]
     pub window_exchanges: Option<u32>,
     /// If set, the response's messages are added to the thread's state. Allowed only for conversations.
@@ -71,7 +71,7 @@ pub struct ResponseRequest {
     /// Whether the response runs in the background. No caller waits for it, so replicas resume it when its driver
     /// stops.
     pub is_background: bool,
-    /// Whether the response can be read after its end.
+    /// Whether the response can be read after it ends.
     pub is_kept: bool,
     /// True if a repeated request can identify the response. Such a response is kept for a while even if `is_kept` is
     /// false.
@@ -93,7 +93,7 @@ pub enum ResponseContext {
     Session,
     /// Only the state of the scope, which other responses may change at the same time.
     State,
-    /// No context. Tool state is discarded at the end. The scope only determines where the journal is stored.
+    /// No context. Tool state is discarded when the response ends. The scope only determines the journal's location.
     Nothing,
 }
 

@@ -15,7 +15,7 @@ const EARLIER_STATES_MAX_BYTES: usize = 65_536;
 /// that restores an earlier value of an array would seem to have worked on an old snapshot.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(30);
 /// How long a client may work on an empty state after its read failed. The limit is longer than [`SNAPSHOT_MAX_AGE`]
-/// because a save based on an empty state does not resemble any snapshot.
+/// because a save based on an empty state cannot be mistaken for one based on a snapshot.
 const EMPTY_STATE_MAX_AGE: Duration = Duration::from_secs(300);
 /// Estimated overhead of a tracked state in memory, in bytes.
 const STATE_OVERHEAD_BYTES: usize = 256;

@@ -32,11 +32,11 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 /// thread.
 ///
 /// [`Self::save`] compares a whole state with the client's snapshot, and changes only the keys that the client has
-/// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests that take up to 4 MiB of memory. The
-/// least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
+/// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests, which take up to 4 MiB of memory in
+/// total. The least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
 ///
 /// During the tombstone time, a destroyed thread rejects writes from clients that have an earlier snapshot and have not
-/// read the thread since. All other clients can immediately start a new life, because they still use its id.
+/// read the thread since. All other clients can immediately start a new life under the id, which they still use.
 ///
 /// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
 /// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
@@ -59,8 +59,8 @@ pub struct Restored {
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. Metadata, which archive lists include, is
-    /// limited to 128 KiB (more than under `/v1`), or to the policy's limit if that is higher.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. Archive lists contain the metadata, so its
+    /// size is limited to 128 KiB (more than under `/v1`), or to the policy's limit if that is higher.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();

@@ -14,8 +14,8 @@ use threadkeep_domain::{
 
 /// Number of attempts before the first pause.
 const AT_ONCE: u32 = 8;
-/// Pause between attempts once `AT_ONCE` attempts have failed. Each attempt may compare two states of about 1 MB each,
-/// and concurrent writers may make attempts fail until the client's timeout.
+/// Pause between attempts once `AT_ONCE` attempts have failed. Saves CPU time: each attempt may compare two states of
+/// about 1 MB, and concurrent writers may make attempts fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

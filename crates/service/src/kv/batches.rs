@@ -31,7 +31,7 @@ impl NamespaceService {
         let puts = puts.into_iter().map(async |put| {
             let terms = EntryTerms {
                 precondition: put.if_absent.then_some(Precondition::Version(0)),
-                // the store remembers `idempotency` per entry, and a request has at most one put per entry
+                // puts can share a key: the store remembers it per entry, and a request puts each entry only once
                 idempotency,
                 remembers_mismatch: true,
             };

@@ -27,7 +27,7 @@ pub(super) struct Uncounted {
     pub(super) address: Option<Fingerprint>,
     pub(super) is_first: bool,
     pub(super) is_first_to_scope: bool,
-    /// True if the scope is a thread whose creation this request has not been checked for yet.
+    /// True if the scope is a thread, and this request has not been checked yet for whether it creates the thread.
     pub(super) may_make: bool,
 }
 

@@ -90,8 +90,8 @@ const NEXT_CHECK_DELAY: Duration = Duration::from_secs(30 * 86_400);
 /// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
 const CHECKS_PER_CREATION: usize = 10;
 /// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
-/// After the last read, missing scopes are only omitted, because scopes that do not exist yet may be listed at any
-/// time.
+/// After the last read, missing scopes are only omitted. Each read can find new ones, because scopes are listed before
+/// they are created.
 const ROUNDS: usize = 4;
 
 /// Reads the record without extending the lifetime of the scope.
@@ -124,7 +124,7 @@ impl Catalog {
         view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
     }
 
-    /// Creates a scope, or returns the scope that an earlier attempt of the same request created.
+    /// Creates a scope, or returns the scope that an earlier attempt at the same request created.
     pub(super) async fn make(
         &self,
         making: &Making,

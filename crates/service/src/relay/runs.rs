@@ -26,7 +26,7 @@ impl RunService {
         Self { scopes }
     }
 
-    /// Returns the run that an earlier attempt of the same request created, or `None` if there is no such run. The
+    /// Returns the run that an earlier attempt at the same request created, or `None` if there is no such run. The
     /// run's handle and session may no longer exist.
     pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
         if making.request.is_none() {
@@ -38,7 +38,7 @@ impl RunService {
         Ok(Some(Run::of(making.id, &making.same(view)?)?))
     }
 
-    /// Creates a run, or returns the run that an earlier attempt of the same request created. The caller must check
+    /// Creates a run, or returns the run that an earlier attempt at the same request created. The caller must check
     /// that the handle and the session exist.
     pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(making.id);

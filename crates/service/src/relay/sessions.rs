@@ -66,7 +66,7 @@ impl SessionService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Creates a session, or returns the session that an earlier attempt of the same request created.
+    /// Creates a session, or returns the session that an earlier attempt at the same request created.
     pub async fn create(
         &self,
         making: &Making,

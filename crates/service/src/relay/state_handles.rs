@@ -36,7 +36,7 @@ impl StateHandleService {
         Self(Catalog::new(scopes, listings, clock, KIND))
     }
 
-    /// Creates a handle that expires after `ttl`, or returns the handle that an earlier attempt of the same request
+    /// Creates a handle that expires after `ttl`, or returns the handle that an earlier attempt at the same request
     /// created.
     pub async fn create(
         &self,

@@ -37,7 +37,7 @@ pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
     })
 }
 
-/// Returns the mistake for a write that would not outlast its request.
+/// Returns the mistake for a write whose data would be discarded at the end of the request.
 pub(super) fn of_no_context(tool: Tool) -> Mistake {
     let tool = tool.dotted();
     Mistake(format!("{tool} requires run or session context"))

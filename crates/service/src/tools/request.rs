@@ -64,7 +64,6 @@ impl Request {
     }
 
     /// Creates the request for a write. The result includes the new version only if the call specifies a version.
-    /// Otherwise, the result has the original format.
     fn of_write(action: Action, if_version: Option<u64>) -> Self {
         Self {
             action,

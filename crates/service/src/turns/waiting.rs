@@ -117,7 +117,7 @@ impl Waiting {
 struct Listening<'a>(&'a Waiting);
 
 impl Listening<'_> {
-    /// Records the end before releasing the lock under which the queues were found to be empty.
+    /// Records the end before releasing the lock, so that no caller can join in between and wait without a listener.
     fn end(self, mut state: MutexGuard<'_, State>) {
         state.is_listening = false;
         std::mem::forget(self);

@@ -18,7 +18,7 @@ use threadkeep_store::{
 
 impl MemoryStore {
     /// Locks the namespaces for a write that may add data. A full store accepts only retries. Also returns the time,
-    /// which is read after locking, so that the times of an entry never go backwards.
+    /// which is read after locking, so that the times stored in an entry never go backwards.
     fn lock_spaces_for_write(
         &self,
         subject: Fingerprint,

@@ -118,7 +118,7 @@ impl Heap for ScopeEntry {
 }
 
 impl Due for ScopeEntry {
-    /// Includes the remembered results, which expire even if the scope does not.
+    /// Takes the remembered results into account, because they expire even if the scope does not.
     fn due_ms(&self) -> u64 {
         let records_ms = self.records.ends_ms();
         let Some(living) = &self.living else {

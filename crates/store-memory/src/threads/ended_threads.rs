@@ -10,7 +10,7 @@ use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
-    /// Lives by thread id, then in the order in which they ended.
+    /// Ended lives, sorted by thread id and then by the order in which they ended.
     ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
     owned: BTreeSet<(OwnerTag, ThreadId, Life)>,

@@ -31,7 +31,7 @@ pub(crate) struct LiveThread {
 }
 
 impl LiveThread {
-    /// Builds a life without writes. `sequence` is the number of the previous life's last event.
+    /// Builds a new life that has no writes yet. `sequence` is the number of the previous life's last event.
     pub(crate) fn new(policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {

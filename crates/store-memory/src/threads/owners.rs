@@ -13,7 +13,7 @@ use threadkeep_store::{
     HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
 
-/// Number of ids to check under one lock per requested thread. Most ids in a shard may belong to ended threads.
+/// Number of ids checked under one lock for each requested thread. Most ids in a shard may belong to ended threads.
 const LOOKED_AT: usize = 8;
 
 #[async_trait]

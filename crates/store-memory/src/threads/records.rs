@@ -12,8 +12,8 @@ pub(crate) trait Remembered: Heap {
     fn cost_bytes(&self) -> u64;
 }
 
-/// The results of one id, by idempotency key. A result is kept for at least a minute. The newest results are kept as
-/// long as their subject, up to a day.
+/// The results of one id, by idempotency key. A result is kept for at least a minute. The newest results are kept for
+/// as long as their subject exists, up to a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
@@ -104,7 +104,7 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Remembers a result for a subject that ends at `its_end_ms`. Drops results older than a day. If there are at
-    /// least [`NEWEST`] results, also drops up to two that are older than a minute. Two suffice, as each call adds one.
+    /// least [`NEWEST`] results, also drops up to two older than a minute. Two suffice, because a call adds one.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;

@@ -10,7 +10,7 @@ use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, Sto
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
-/// Size of a head, including the lengths of its texts, but not the texts.
+/// Size of a head, including the lengths of its texts, but not the texts themselves.
 const HEAD_BYTES: usize = 39;
 /// Size of a namespace's record, without the idle time and the end that may follow.
 const RECORD_BYTES: usize = 13;
@@ -79,7 +79,7 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
 }
 
 /// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the total size of
-/// the texts and their lengths. Each text must not exceed 255 bytes.
+/// the texts and their lengths. No text may exceed 255 bytes.
 pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [

@@ -34,7 +34,7 @@ impl RedisStore {
         let now_ms = self.clock.now_ms();
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
-            // entries on other nodes must be available even if the node with the namespaces is down
+            // entries on other nodes must stay available even while the node that has the namespaces is down
             Some(known) if !known.is_idle && calls.has_several_servers() => {
                 let looking = self.looking(&[namespace], true);
                 let Ok(reply) = calls.peek(looking).await else {

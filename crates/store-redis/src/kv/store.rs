@@ -81,7 +81,8 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (whole, texts_bytes) = whole(entry);
-        // while a slot migrates, a script with a missing key waits for the whole slot, so only needed keys are passed
+        // while a slot migrates, a call with a missing key waits until the slot has moved, so only needed keys are
+        // passed
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
@@ -201,7 +202,7 @@ impl Namespaces for RedisStore {
         let mut close = Script::CloseNamespace.call(4);
         close.args(self.names.namespaces()).arg(namespace.as_str());
         self.link.calls().write_idempotent(close).await?;
-        // deletes the entries of concurrent puts that had already seen the namespace
+        // deletes again, because concurrent puts that saw the namespace before it was closed may have added entries
         deleted += self.delete_entries(namespace, delete).await?;
         self.confirm_all().await?;
         let fresh = Answered::fresh(deleted);

@@ -52,7 +52,7 @@ impl Interest {
         }
         let mut left = command("PTTL");
         left.arg(mark);
-        // boxed, because this runs only once a second, but would enlarge the future of every write
+        // boxed, because this rare call would otherwise enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
             // Only the node with this key is unavailable. Logs all changes, because a consumer would miss an unlogged
             // change, whereas logging without a consumer is harmless.

@@ -25,7 +25,7 @@ impl Ledgers for RedisStore {
         }
         let mut list = command("SADD");
         list.arg(self.names.consumers()).arg(consumer);
-        // listed first, because a listed consumer without a ledger does not retain events
+        // the consumer is listed first, because a listed consumer without a ledger is harmless: it retains no events
         self.background
             .calls()
             .read_all([list, cmd])
@@ -152,7 +152,7 @@ impl Ledgers for RedisStore {
             cmd.arg(name(event))
                 .arg(record.as_deref().unwrap_or_default());
         }
-        // a repeat counts one more erasure, which makes no difference to the lease holders
+        // a retry increments the number of erasures again, which makes no difference to lease holders
         self.link.calls().write_idempotent(cmd).await.map(drop)
     }
 

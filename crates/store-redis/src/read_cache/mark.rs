@@ -2,8 +2,8 @@ use crate::shared::Meta;
 
 /// Identifies the exact content of a thread.
 ///
-/// Life and version are not enough, because a Redis that lost its last second reuses versions. However, such a Redis
-/// was restarted or replaced, which began a new epoch.
+/// Life and version are not enough, because a Redis that lost its last second of writes reuses versions. However, such
+/// a Redis was restarted or replaced, which began a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) meta: Meta,

@@ -144,7 +144,7 @@ impl ReadCache {
         if kept.is_some_and(|kept| kept.mark().is_later_than(copy.mark())) {
             return;
         }
-        // taken so that the old copy is freed after the lock is released
+        // the old copy is taken out, so that it is freed after the lock is released
         let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {

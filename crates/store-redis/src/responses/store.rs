@@ -250,7 +250,7 @@ impl Responses for RedisStore {
 fn packed(events: &[Bytes]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(events.iter().map(|event| 4 + event.len()).sum());
     for event in events {
-        // the length fits: an event is smaller than an answer, and an answer is limited to 8 MiB
+        // the length fits into 4 bytes, because an event is smaller than an answer, which is limited to 8 MiB
         packed.extend_from_slice(&(event.len() as u32).to_be_bytes());
         packed.extend_from_slice(event);
     }

@@ -70,7 +70,7 @@ impl Header {
         format!("c{}:{number}", self.id)
     }
 
-    /// Returns the elements of a chunk that have not been removed, each preceded by a line feed.
+    /// Returns the remaining elements of a chunk, each preceded by a line feed.
     pub(crate) fn elements<'a>(
         &self,
         chunk: &'a [u8],

@@ -19,7 +19,7 @@ const KEPT: usize = 1_024;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The subscription of this process. It exists as long as it has receivers.
+/// The subscription of this process. It exists for as long as it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 
@@ -27,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     told: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// Locked for writing while a task checks whether to end, so that no receiver is left without a task.
+    /// Locked for writing while a task checks whether it should end, so that no receiver is left without a task.
     gate: RwLock<()>,
 }
 

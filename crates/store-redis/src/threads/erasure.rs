@@ -141,7 +141,7 @@ impl RedisStore {
         Ok(with)
     }
 
-    /// Purges the events of an owner's erased lives from a log. Copies the log only if it may contain such events.
+    /// Removes the events of an owner's erased lives from a log. Copies the log only if it may contain such events.
     async fn purge_bucket(
         &self,
         bucket: &Bucket,

@@ -17,7 +17,7 @@ pub(super) enum Part {
     Before(String),
 }
 
-/// `portion` is the requested number of ids of earlier versions.
+/// `portion` is the number of ids that were requested from `:n`, an earlier index: see `lua/shared/index.lua`.
 pub(super) fn read_part(
     reply: &Value,
     after: Option<&ThreadId>,

@@ -13,7 +13,7 @@ use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
-/// Length of a time span. The last write of a thread is later than its score by less than this.
+/// Length of a time span. A thread's last write is less than one span later than its score.
 const SPAN_MS: u64 = 10_000;
 /// Extra candidates per bucket for a list by last write. They are enough for 1,000 threads with recent writes.
 const RECENT: usize = 12;
@@ -101,7 +101,7 @@ impl RedisStore {
                     *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
                 }
             }
-            // an unread thread may be up to SPAN_MS newer than its score, so the run ends that much earlier
+            // an unread thread may be up to SPAN_MS newer than its score, so the end of the run is moved by SPAN_MS
             run.read_to = run
                 .read_to
                 .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));

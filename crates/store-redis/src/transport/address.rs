@@ -16,7 +16,7 @@ const SENTINEL_PORT: u16 = 26379;
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
     Server(Box<Endpoint>),
-    /// `redis+sentinel://` or `rediss+sentinel://`: the current master. The sentinels know it by the name `master`.
+    /// `redis+sentinel://` or `rediss+sentinel://`: the current master, which the sentinels know by the name `master`.
     Sentinels {
         sentinels: Vec<Endpoint>,
         master: String,

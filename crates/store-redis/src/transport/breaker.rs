@@ -26,7 +26,7 @@ pub(super) struct Breaker {
     /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// Number of times that the server was found silent. Connections made before the last silence are not trusted.
+    /// Number of times that the server was found to be silent. Connections made before the latest time are not trusted.
     silences: AtomicU64,
 }
 

@@ -8,7 +8,7 @@ use memchr::memchr;
 pub(crate) struct Command {
     count: usize,
     packed: Vec<u8>,
-    /// Offsets of the number of keys, the key and the arguments, if the call can be batched.
+    /// If the call can be batched, the offsets of the key count, the key and the arguments.
     parts: Option<[usize; 3]>,
     is_guarded: bool,
 }

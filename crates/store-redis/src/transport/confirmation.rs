@@ -13,12 +13,12 @@ use threadkeep_store::millis;
 
 /// A script that writes to a key without changing the key. Since Redis 7.2, WAIT waits only for the last write of its
 /// own connection, and returns immediately on a connection without a write. But the reply to a call may repeat an
-/// answer that was written on another connection, or report that no write was necessary. After the script, WAIT covers
-/// all writes that the reply reports.
+/// answer that was written on another connection, or report that no write was necessary. Once the script has run, WAIT
+/// covers all writes that the reply reports.
 ///
-/// The first DEL changes nothing. It is necessary because a Redis that has reached its memory limit gives more memory
-/// only to a script that has already written. The script is sent in full: if it were called by digest and the server
-/// had lost it, all commands would have to be repeated.
+/// The first DEL changes nothing. It is necessary because at the memory limit, Redis rejects SET in a script that has
+/// not written anything yet. The script is sent in full: if it were called by digest and the server had lost it, all
+/// commands would have to be repeated.
 const MARK: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \

@@ -157,7 +157,7 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Sends a command that changes nothing except possibly an expiry. Retries it once if the connection breaks.
+    /// Sends a command that changes nothing, except perhaps an expiry time. Retries it once if the connection breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
@@ -335,7 +335,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends writes to a server. If the server no longer accepts writes, it has not run them, so they are sent to its
+    /// Sends writes to a server. A server that no longer accepts writes has not run them, so they are sent to its
     /// successor.
     async fn write_to<const N: usize>(
         &self,

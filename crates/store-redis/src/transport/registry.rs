@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
-/// Limiters and counts of refused calls. Calls in flight are counted only when metrics are read, so that counting adds
-/// no cost to a call.
+/// The call limiters, and the counts of refused calls. Calls in flight are counted only when metrics are read, so that
+/// counting adds no cost to a call.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
     limiters: Mutex<Vec<Weak<CallLimiter>>>,
@@ -30,8 +30,8 @@ impl ConnectionRegistry {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns the current epoch. After a server may have lost data, it is called over a new connection, which begins
-    /// an epoch. Replies from an earlier epoch may be obsolete.
+    /// Returns the current epoch. A server that may have lost data is called over a new connection, which begins an
+    /// epoch. Replies from an earlier epoch may be obsolete.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

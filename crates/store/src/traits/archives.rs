@@ -22,7 +22,7 @@ pub struct ArchiveHead {
     pub reason: EndReason,
     /// When the life ended, in Unix milliseconds.
     pub ended_ms: u64,
-    /// Time at which the end was detected and archived, in Unix milliseconds.
+    /// Time at which the end was detected and the archive was created, in Unix milliseconds.
     pub archived_ms: u64,
     /// A JSON object.
     pub metadata: Json,

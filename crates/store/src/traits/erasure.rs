@@ -15,7 +15,7 @@ pub struct Erased {
     pub archives: u64,
 }
 
-/// An erased life, under one of the ids that its thread has had. The record is kept as long as the log may contain
+/// An erased life, under one of the ids that its thread has had. The record is kept for as long as the log may contain
 /// events of the life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErasedLife {
@@ -55,7 +55,7 @@ pub trait Erasure: fmt::Debug + Send + Sync {
     /// replicas, it also means that the replicas have received the whole erasure.
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
 
-    /// Deletes the events of `lives` from the log, except events about ends and rotations. Does not change the
+    /// Deletes the events of `lives` from the log, except end and rotation events. Does not change the
     /// [horizons](crate::EventLog::log_horizons).
     async fn purge_log(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
 

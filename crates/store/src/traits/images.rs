@@ -38,14 +38,14 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// - `CreatedAhead` if the time of the first write is more than a minute ahead of the clock of the store
     /// - `ThreadExists` if the thread exists and must not be replaced
     /// - `Destroyed` while the id has a tombstone
-    /// - `NoPlace` if the owner needs room and has not [reserved it](Import::has_place)
+    /// - `NoPlace` if the thread needs room that the owner has not [reserved](Import::has_place)
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
     /// Creates a thread as a copy of one snapshot of `source`. Extends the lifetime of `source`, possibly even if the
     /// fork is refused. The new thread appears atomically. The copy is a single atomic step only if both threads are in
     /// the same bucket.
     ///
-    /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, otherwise like
+    /// Refused with `ThreadNotFound` or `CheckpointNotFound` if the source does not exist, and in the same cases as
     /// [`Self::import`].
     async fn fork(
         &self,

@@ -17,7 +17,8 @@ pub struct Heard {
 
 /// Leases for work that replicas share.
 ///
-/// A pool is one kind of work, divided into slots with zero-based numbers. Each slot is leased to one replica at a time. The name of a pool consists of 1 to 64 characters from `[A-Za-z0-9._-]`.
+/// A pool is one kind of work, divided into slots with zero-based numbers. Each slot is leased to one replica at a
+/// time. The name of a pool consists of 1 to 64 characters from `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
     /// Renews the leases of `holder`, takes free slots, and gives back slots beyond its fair share, atomically. The

@@ -64,8 +64,8 @@ pub struct Holding<'a> {
     pub slot: u16,
     /// The holder of the lease.
     pub holder: &'a str,
-    /// [`LedgerSignals::erasures`] at the time when the holder started. A later erasure may cover events that the
-    /// holder has already read.
+    /// [`LedgerSignals::erasures`] at the time the holder started. A later erasure may cover events that the holder has
+    /// already read.
     pub erasures: u64,
 }
 
@@ -100,8 +100,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
 
     /// Removes pending or parked events, atomically. If a new record is given for an event, replaces its record
-    /// instead. Also counts an erasure, because otherwise a lease holder could store the old records again. Has no
-    /// effect if the consumer does not exist.
+    /// instead. Also increments [`LedgerSignals::erasures`], so that a lease holder that has already read the old
+    /// records cannot store them again. Has no effect if the consumer does not exist.
     async fn forget_events(
         &self,
         consumer: &str,
@@ -119,7 +119,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Atomically makes parked events pending with new records, and counts a replay. Returns how many were parked.
+    /// Atomically makes parked events pending with new records, and increments [`LedgerSignals::replays`]. Returns the
+    /// number of events that were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }

@@ -13,7 +13,7 @@ pub struct Links {
     pub refused_late: u64,
     /// Calls in flight.
     pub in_flight: u64,
-    /// Calls that wait for a permit.
+    /// Calls that are waiting for a permit.
     pub waiting: u64,
     /// Writes that too few replicas confirmed in time.
     pub unconfirmed: u64,

@@ -7,7 +7,7 @@ use crate::StoreError;
 /// A list of names, or the part of the list that belongs to one owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Listing<'a> {
-    /// The name: 1 to 64 characters of `[A-Za-z0-9._-]`.
+    /// The name: 1 to 64 characters from `[A-Za-z0-9._-]`.
     pub name: &'a str,
     /// The owner of the part, as free text; `None` for the whole list.
     pub owner: Option<&'a str>,

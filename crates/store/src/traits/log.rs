@@ -10,8 +10,8 @@ use threadkeep_domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 /// The newest positions of all logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
-    /// The time of the log's clock before the positions were read, in the unit of [`Position::ms`]. No event that is
-    /// logged later has an earlier time.
+    /// The time on the log's clock just before the positions were read, in the unit of [`Position::ms`]. No event that
+    /// is logged later has an earlier time.
     pub now_ms: u64,
     /// The newest position of each bucket, in the order of the buckets; zero for an empty log.
     pub positions: Vec<Position>,
@@ -35,7 +35,7 @@ pub struct Watched {
 /// are watched.
 #[async_trait]
 pub trait EventLog: fmt::Debug + Send + Sync {
-    /// Returns the number of logs. Their numbers are zero-based.
+    /// Returns how many logs there are. Each log has a zero-based number.
     fn buckets(&self) -> u16;
 
     /// Returns the log that holds the events of a thread.
@@ -52,7 +52,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn log_heads(&self) -> Result<Heads, StoreError>;
 
     /// Returns, for each log, a position up to which events have been deleted; zero if nothing was deleted. Check the
-    /// horizon after a read: a read that started at an earlier position may have skipped events.
+    /// horizon after a read: a read that started before the horizon may have skipped events.
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
 
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.

@@ -51,8 +51,8 @@ pub struct HistoryGlance {
 /// Maximum size of an item's value in a [`HistoryGlance`], in bytes.
 pub const GLANCE_MAX_BYTES: usize = 4_096;
 
-/// Period in milliseconds after a write or a move during which an appended item does not move the thread to the top of
-/// its owner's list.
+/// Minimum time, in milliseconds, between the last write or move of a thread and an appended item that moves the thread
+/// to the top of its owner's list.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
@@ -90,7 +90,7 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the lifetime.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Summarizes histories, including up to `opening` of their oldest items. Returns `None` for a thread that does not
+    /// Summarizes histories, each with up to `opening` of its oldest items. Returns `None` for a thread that does not
     /// exist. Does not extend lifetimes.
     async fn glance_histories(
         &self,
@@ -99,7 +99,7 @@ pub trait Owners: fmt::Debug + Send + Sync {
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
     /// Returns the number and total size of the threads of an owner. Takes time in proportion to the number of threads,
-    /// but blocks no other call.
+    /// but does not block other calls.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.

@@ -46,11 +46,12 @@ impl EndWrite<'_> {
 /// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) if a different driver has taken over, or if the response has
 /// ended or expired. The check and the write are atomic, and a refused write changes nothing.
 ///
-/// A response in the scope of a thread belongs to one life of the thread. If the thread is in a different life, or does
-/// not exist, entries, and ends with a write, are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If
-/// the turn was granted to a different caller, they are refused with `TurnLost`. Only an end without a token skips this
-/// check. A rotated thread keeps its turn. Its responses can be ended in the scope of the new id, but can no longer be
-/// driven. Ended responses outlive the thread unless its owner is erased.
+/// A response in the scope of a thread belongs to one life of the thread. If the thread does not exist or is in a
+/// different life, the response can store no further entries and cannot end with a write: both are refused with
+/// [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If the turn was granted to a different caller, entries and
+/// ends are refused with `TurnLost`, except an end without a token. A rotated thread keeps its turn. Its responses can
+/// be ended in the scope of the new id, but can no longer be driven. Ended responses outlive the thread unless its
+/// owner is erased.
 ///
 /// Writes that are steps of a response need no idempotency key. If one is given, it is ignored.
 #[async_trait]

@@ -189,7 +189,7 @@ impl ScopeEnd {
 /// step. The content of the scope is archived and restored with the final state of the thread. Only histories of
 /// threads are compacted. A store without threads need not implement the segment methods.
 ///
-/// While all threads are watched, changes of keys and tasks are logged in the same step.
+/// While all threads are watched, changes to keys and tasks are logged in the same step.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
     /// Reads parts of a scope at one version. Returns `None` if the scope does not exist.
@@ -230,8 +230,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Finds an item by its id without a scan. Also finds the last 256 removed or dropped items, except those that were
-    /// removed by a clear. Such items remain known for the life of the scope, even across a rotation.
+    /// Finds an item by its id without a scan. Also finds the last 256 items that were removed or dropped, except those
+    /// removed by a clear. These 256 items remain known for the life of the scope, even across a rotation.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -263,7 +263,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     }
 
     /// Checks the idempotency key and the other conditions, ends a scope and deletes its contents, atomically. The
-    /// scope of a thread is only emptied, and the thread continues. Returns whether the scope existed.
+    /// scope of a thread is only emptied; the thread continues to exist. Returns whether the scope existed.
     async fn end_scope(
         &self,
         scope: &ScopeId,

@@ -73,8 +73,8 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
         .close()
 }
 
-/// Returns the name of the first field that would change the answer but has no equivalent in this API. Log
-/// probabilities are requested in `include`.
+/// Returns the name of the first field that would change the answer but has no equivalent in this API. Also checks
+/// `include`, which can request log probabilities.
 pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
     let fields = [
         (parameters.top_logprobs.is_some(), "top_logprobs"),

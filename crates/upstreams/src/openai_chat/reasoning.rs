@@ -44,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds the text of a reasoning item. Items that only another kind of upstream can read contain no text.
+    /// Adds the text of a reasoning item. An item that only another kind of upstream can read contains no text.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));

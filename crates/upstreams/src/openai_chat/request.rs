@@ -17,7 +17,7 @@ pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool
     with_parameters(body, question.parameters, dialect).close()
 }
 
-/// Adds the tools and their settings. Without tools, servers reject those settings.
+/// Adds the tools and their settings. Servers reject these settings if there are no tools.
 fn with_tools(body: Object, question: &Question<'_>) -> Object {
     if question.functions.is_empty() {
         return body;

@@ -116,8 +116,7 @@ fn include(parameters: &Parameters) -> Option<String> {
     (!names.is_empty()).then(|| array(&names))
 }
 
-/// Returns whether the request asks for reasoning. Models without reasoning reject requests that include encrypted
-/// reasoning.
+/// Returns whether the request asks for reasoning. Models without reasoning reject requests for encrypted reasoning.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = inside_member(reasoning, "effort");

@@ -60,7 +60,7 @@ impl Group {
         verify_if_last(thread, http).await;
     }
 
-    /// Removes an agent from the run. The last agent verifies the thread.
+    /// Removes an agent from the run. The last agent to be removed verifies the thread.
     pub(super) async fn part(&self, http: &mut Http<'_>) {
         let current = {
             let mut desk = lock(&self.desk);

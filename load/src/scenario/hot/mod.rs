@@ -26,7 +26,7 @@ const REPEATED: u32 = 4;
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The number of the last thread, and the newest version of that thread that this agent has seen.
+    /// The number of the thread that this agent used last, and the newest version that it has seen of that thread.
     seen: (u32, u64),
 }
 
@@ -163,7 +163,7 @@ impl Hot {
         let check = |answer: &Answer| {
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // a replay may return a version that is older than the last read
+            // a replay may return an older version than the last read did
             if !answer.is_replayed() {
                 not_before(receipt.version, seen + 1)?;
             }

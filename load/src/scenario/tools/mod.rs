@@ -1,4 +1,4 @@
-//! Tool calls by models, which use the keys, counters and tasks of a scope, in the formats of two providers.
+//! Tool calls by models, in the formats of two providers. The tools use the keys, counters and tasks of a scope.
 
 mod memory;
 mod notes;

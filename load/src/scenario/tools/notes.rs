@@ -19,7 +19,7 @@ pub(super) struct Notes {
     /// The thread that the scope belongs to. `None` for a session.
     thread: Option<Place>,
     memory: Memory,
-    /// Other contents that the scope may have, if it is unknown how many of the last calls were executed.
+    /// Other states that the scope may be in, if it is unknown how many of the last calls were executed.
     open: Vec<Memory>,
     is_broken: bool,
 }

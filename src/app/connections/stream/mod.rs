@@ -20,7 +20,7 @@ use threadkeep_http::ConnectionState;
 const BYTES_PER_SPAN_MIN: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// The error response for a request that actix drops without a response.
+/// The error response for a request that actix drops without answering it.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     /// A malformed chunk of the body arrived before the response had started.
@@ -161,7 +161,7 @@ impl PacedStream {
         self.taking.is_some() || self.outlet.has_rest()
     }
 
-    /// Is ready when the client has closed or reset the connection. Does not consume received bytes.
+    /// Becomes ready when the client has closed or reset the connection. Does not consume received bytes.
     fn poll_disconnected(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.intake.has_backlog() {
             self.is_reader_waiting = true;

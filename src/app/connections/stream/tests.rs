@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// A span long enough for a client to make progress even on half a shared core.
+/// Long enough for a client to make progress even on half a shared core.
 const PATIENT: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {

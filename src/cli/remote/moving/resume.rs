@@ -18,8 +18,8 @@ pub(super) enum Left {
     From { place: Option<String>, failed: u64 },
 }
 
-/// Opens an export file, and removes an incomplete line and cursor lines from its end. A file with any other content is
-/// left unchanged and rejected with [`CliError::NoExport`].
+/// Opens an export file, and removes any incomplete line and any cursor lines from its end. A file with any other
+/// content is left unchanged and rejected with [`CliError::NoExport`].
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);

@@ -5,7 +5,7 @@ use super::super::request::Request;
 use super::super::schema::{LOOPBACK_URL, free};
 use super::super::world::World;
 
-/// Marks the position where bytes that a [`Value`] cannot represent replace a node.
+/// Placeholder for a node that is later replaced with bytes that a [`Value`] cannot represent.
 const PLACE: &str = "\u{1}place\u{1}";
 
 /// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server might

@@ -18,7 +18,7 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// Creates a state. Returns the name that requests must use: `name` if the peer lets clients choose names.
+    /// Creates a state, and returns its name. If the peer lets clients choose names, the state is named `name`.
     pub(super) async fn create(
         &self,
         connection: &mut Connection,

@@ -29,7 +29,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Returns the costs since the start, and the share of CPU time that other processes used.
+    /// Returns the costs since the start, and the share of the CPU time that was used by other processes.
     pub(super) fn stop(self, outcome: Outcome) -> io::Result<(Row, f64)> {
         let server_cpu = cpu_of(self.server)? - self.server_cpu;
         let redis_cpu = self.redis.cpu()? - self.redis_cpu;

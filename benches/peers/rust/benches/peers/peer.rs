@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Only the rows for reads, because the peer's writes are the same as those of another peer.
+    /// Only the rows for reads. Another peer, which handles writes in the same way, covers the other rows.
     Reads,
 }
 

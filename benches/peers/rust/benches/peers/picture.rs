@@ -10,7 +10,7 @@ const BAR: usize = 26;
 const NAMES: usize = 168;
 const TEXTS: usize = 136;
 
-/// Colours for light and dark mode. The picture has its own background, because the page around it may ignore the
+/// Colours for light and dark mode. The picture has its own background, because the surrounding page may ignore the
 /// browser's preferred mode.
 const STYLE: &str = "\
     svg{--page:#fff;--text:#1f2328;--quiet:#59636e;--server:#2a6fdb;--redis:#d9822b;--line:#d1d9e0}\

@@ -50,7 +50,7 @@ fn key(n: usize) -> String {
     format!("plain-{n}")
 }
 
-/// Sends a command, and reads a reply that consists of `head` and `rest` more bytes.
+/// Sends a command, and reads a reply that consists of `head` followed by `rest` bytes.
 async fn exchange(
     connection: &mut TcpStream,
     command: &str,

@@ -23,7 +23,7 @@ class LoopSender:
 
     async def send(self, request: Request, seconds: float) -> Response:
         """Returns the response, regardless of its status. Cancelling the call closes its connection."""
-        # exempts a call that waits for a turn from the limit; it could otherwise block calls by the holder of the turn
+        # a call that waits for a turn does not count toward the limit; it could otherwise block the holder of the turn
         async with nullcontext() if request.extra_seconds else self._in_use:
             deadline = self._loop.time() + seconds
             connection = self._take() or await self._connect(deadline)

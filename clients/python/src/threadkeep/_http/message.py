@@ -49,7 +49,7 @@ class Response(NamedTuple):
         try:
             value = decode(self.body)
         except ValueError:
-            # no cause, because the message of the cause would reveal part of the body
+            # omits the cause, because its message would reveal part of the body
             raise InvalidResponse("The response is not JSON.") from None
         if not isinstance(value, kind):
             raise InvalidResponse("The response has JSON of another kind.")

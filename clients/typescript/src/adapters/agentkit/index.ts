@@ -129,7 +129,7 @@ async function valuesOf(thread: Thread): Promise<StoredValue[]> {
 }
 
 /**
- * Appends items, unless an earlier attempt of the same step has appended them. A repeated item has the same ID, but its
+ * Appends items, unless an earlier attempt at the same step has appended them. A repeated item has the same ID, but its
  * time may differ. The server rejects such an item as a reused ID, and this function ignores that error.
  */
 async function unlessRepeated(

@@ -29,7 +29,7 @@ export function messagesOf<M extends Message>(state: { [key: string]: any }): M[
   return [...order].flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Returns operations that turn `before` into `after` without changing messages of other callers. */
+/** Returns operations that turn `before` into `after` without changing other callers' messages. */
 export async function changesOf(before: Texts, after: Texts): Promise<Operation[]> {
   const operations: Operation[] = [];
   for (const [id, text] of after) {

@@ -164,7 +164,7 @@ export class ThreadkeepStore extends session.Store {
   }
 }
 
-/** Returns whether the cookie of a session has expired. The thread may expire later. */
+/** Returns whether a session's cookie has expired. The thread may expire later. */
 function isOver({ cookie }: SessionData): boolean {
   const expires = cookie?.expires;
   return Boolean(expires) && new Date(expires!).getTime() <= Date.now();

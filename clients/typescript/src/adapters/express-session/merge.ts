@@ -40,7 +40,7 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
 }
 
-/** Merges by index. If a side moved or removed elements, applies the additions and removals of both sides instead. */
+/** Merges by index. If either side moved or removed elements, applies both sides' additions and removals instead. */
 function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = given;
   if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
@@ -51,7 +51,7 @@ function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Returns whether `list` is shorter than `given`, or has moved an element of `given` to a different index. */
+/** Returns whether `list` is shorter than `given`, or contains an element of `given` at a new index. */
 const isShifted = (given: Value[], list: Value[]): boolean =>
   list.length < given.length ||
   given.some((element, from) => {

@@ -85,7 +85,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.clear({ ttlSeconds: this.#ttlSeconds }));
   }
 
-  /** For each mutation, replaces the first function call that has the `callId`, and removes all later ones. */
+  /** For each mutation, replaces the first function call with its `callId`, and removes later calls with that ID. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     if (!mutations.length) return;
     const change = ({ items = [] }: Partial<State>): Operation<State>[] | undefined => {

@@ -171,7 +171,7 @@ it("adds nothing when each step runs twice", async () => {
   const ids = { user: randomUUID(), results: [randomUUID(), randomUUID()] };
   const memo = new Map();
   const names = new Set();
-  /** Executes a durable function. Steps whose names are in `crash` run, but then lose their results. */
+  /** Executes a durable function. Steps whose names are in `crash` run, but their results are lost. */
   const execute = async (crash) => {
     const step = {
       async run(name, task) {

@@ -19,7 +19,7 @@ async function startApps(store, count, cookie = { maxAge: 600_000 }) {
   return { prefix, addresses: apps.map((app) => app.result) };
 }
 
-/** Logs in and keeps the cookie. Reads whole responses, because express-session saves just before the last byte. */
+/** Logs in and keeps the cookie. Reads whole responses, because the session is saved just before their last byte. */
 async function logIn(address) {
   const response = await fetch(`${address}/login`);
   await response.text();

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { openai } from "@inngest/agent-kit";
 
 /**
- * Starts a model server that records requests. `answer(messages)` returns the answer: a text, or a tool call
+ * Starts a model server that records requests. `answer(messages)` returns the answer: text, or a tool call
  * `{ name, arguments }`.
  */
 export async function startModel(answer) {

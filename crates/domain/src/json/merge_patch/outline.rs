@@ -31,8 +31,8 @@ struct Reader<'a, 't> {
     /// The pieces of the objects that are being read. The innermost object is last. A piece is `None` if a later member
     /// has the same key.
     open: Vec<Option<Piece>>,
-    /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because if the target
-    /// repeats a key, the same part of the patch applies to several objects.
+    /// For each member of the patch, the index of its piece in `open`. Cleared after each object, because the same part
+    /// of the patch applies to several objects if the target repeats a key.
     last: Vec<Option<usize>>,
 }
 

@@ -102,8 +102,7 @@ impl History {
             });
         }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        // the check of `count` already rejects a repeated compaction, except one that added as many items as it
-        // replaced
+        // detects a repeated compaction that added as many items as it replaced; `count` reveals all other repeats
         let last = (self.segments.last_through, self.segments.last_new);
         let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
         if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
@@ -174,8 +173,8 @@ impl History {
         dropped
     }
 
-    /// Removes segments that have expired, are empty, or no longer have any summary items. A summary item may be in the
-    /// history or in a newer segment.
+    /// Removes segments that have expired, are empty, or have no summary item left in the history or in a newer
+    /// segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
         if self.segments.kept.is_empty() {
             return;

@@ -70,7 +70,7 @@ pub struct SignedId<'a> {
     pub id: ThreadId,
     /// Name of the key that signed the id.
     pub key_name: &'a Arc<str>,
-    /// Whether the ring would produce exactly this signature. If so, the id need not be signed again.
+    /// Whether the ring would produce exactly this signature. If so, the id does not need to be signed again.
     pub is_current: bool,
 }
 

@@ -34,8 +34,8 @@ impl Item {
 }
 
 impl Line {
-    /// Returns whether all events are pending. An event must not become pending behind an event that is not pending.
-    /// Otherwise, a new lease holder would load the pending event first, and then read the earlier event from the log.
+    /// Returns whether all events are pending. An event must not become pending while an earlier event is not pending.
+    /// Otherwise, a new lease holder would load the later event first, and then read the earlier event from the log.
     pub(super) fn is_pending(&self) -> bool {
         self.items.iter().all(|item| item.is_pending)
     }

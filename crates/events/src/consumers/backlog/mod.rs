@@ -129,7 +129,7 @@ impl Backlog {
         }
     }
 
-    /// Adds the pending records of the ledger, except records that the backlog already contains.
+    /// Adds the ledger's pending records, except those that the backlog already contains.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, self.line_of(&record.event));
@@ -282,8 +282,8 @@ impl Backlog {
     }
 
     /// Returns whether to park an event that has just failed. An event is parked when its retry period is over. It is
-    /// also parked when both the event and the outage of its consumer are older than that period. Otherwise, a long
-    /// outage would hold back the log until unattempted events are lost.
+    /// also parked when both the event and the outage of its consumer are older than that period. Otherwise, the slot
+    /// would stop reading during a long outage, and the log would drop unattempted events.
     fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
         let give_up_ms = millis(self.timing.give_up_after);
         let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;

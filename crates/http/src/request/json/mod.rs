@@ -6,8 +6,8 @@
 //! - Opaque values remain text ([`RawJson`]).
 //! - Errors name the path of a value, and never repeat the value.
 //! - An array is not accepted as an object.
-//! - Null differs from an absent member.
-//! - The last value of a repeated member applies.
+//! - Null is not the same as an absent member.
+//! - If a member is repeated, its last value applies.
 
 mod fault;
 mod object;

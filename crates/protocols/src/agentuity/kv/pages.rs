@@ -23,7 +23,7 @@ enum Step {
     End,
 }
 
-/// Streams a JSON array or object between the given brackets. If the first page fails, its error is the answer.
+/// Streams a JSON array or object between the given brackets. If the first page fails, returns its error.
 ///
 /// If a later page fails, the connection is cut, so that clients can distinguish a partial answer from a complete one.
 pub(super) async fn respond<R, F>(

@@ -154,7 +154,8 @@ impl Parts {
         }
     }
 
-    /// Adds a part whose complete size is `size_bytes`. Keeps only the beginning of a large or binary message.
+    /// Adds a part whose complete size is `size_bytes`. `bytes` may contain only the beginning of the part. Keeps only
+    /// the beginning of a large or binary message.
     fn with(mut self, size_bytes: u64, bytes: &[u8]) -> Self {
         self.size_bytes = self.size_bytes.saturating_add(size_bytes);
         if !self.is_too_large() && self.is_text {

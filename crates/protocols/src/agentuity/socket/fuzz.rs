@@ -8,7 +8,7 @@ use threadkeep_fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 
-/// Limits per byte of input. The reader holds a message and a copy of the bytes that arrived with it, and the smallest
+/// Limits per byte of input. The reader holds a message and a copy of the bytes that arrived with it. The smallest
 /// message is a control frame of six bytes.
 const FRAMES: Bound = Bound {
     held: 8,

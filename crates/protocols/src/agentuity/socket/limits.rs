@@ -2,26 +2,27 @@ use std::time::Duration;
 
 /// Maximum size of a message. The largest valid save is 2.1 MB long: 1 MiB of JSON inside a JSON string.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
-/// Maximum size of a client's first message. Far more than an API key needs.
+/// Maximum size of a client's first message. An API key needs far less.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
 /// Number of bytes of a rejected message to search for its id. Clients write the id first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;
 /// Maximum number of operations in a merge, equal to the maximum number of keys in a state. A merge blocks Redis while
-/// it runs, and 10,000 pushes take 30 ms.
+/// it runs: 10,000 pushes take 30 ms.
 pub(super) const OPERATIONS_MAX: usize = 10_000;
 
 /// Number of unanswered requests per connection at which the server stops reading.
 pub(super) const IN_FLIGHT_MAX: usize = 128;
-/// Total size of unanswered requests per connection at which the server stops reading. The last request may exceed it.
+/// Total size of unanswered requests per connection at which the server stops reading. The last request may exceed the
+/// limit.
 pub(super) const IN_FLIGHT_BYTES_MAX: usize = 32 * 1_048_576;
 /// Maximum total size of unsent answers per connection. A request whose answer does not fit stays in flight.
 pub(super) const UNSENT_BYTES_MAX: usize = 1_048_576;
 /// Maximum number of bytes sent at a time. Small chunks let the server notice early that a client has stopped reading.
 pub(super) const CHUNK_BYTES: usize = 65_536;
 
-/// Message size above which the connection yields to the worker's other tasks.
+/// After a message larger than this, the connection yields to the worker's other tasks.
 pub(super) const TURN_BYTES: usize = 65_536;
 
 #[derive(Debug, Clone, Copy)]

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, UNSENT_BYTES_MAX};
 
-/// Queues the frames of one connection. An answer waits until there is room, and its request counts as in flight until
-/// then.
+/// Queues the frames of one connection. An answer waits until there is room for it. Until then, its request counts as
+/// in flight.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
@@ -53,8 +53,8 @@ pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
 }
 
 impl Outbox {
-    /// Sends a text frame once there is room for about `about_bytes` bytes. Calls `make` only then, so a waiting frame
-    /// takes no memory.
+    /// Sends a text frame once there is room for `about_bytes` bytes, the approximate size of the frame. Calls `make`
+    /// only then, so a waiting frame takes no memory.
     ///
     /// Drops the frame if the outbox is closed.
     pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {

@@ -1,7 +1,7 @@
 //! Drops the payload of an oversized frame as it arrives, and keeps only its beginning.
 //!
 //! The codec buffers a frame of any length before it checks the limit, so this module checks the length first. The
-//! codec then receives an oversized frame without its payload, and still checks whether the frame is allowed at this
+//! codec then receives the oversized frame without its payload, so it still checks whether the frame is allowed at this
 //! point.
 
 use actix_http::ws::{Frame, Item};

@@ -26,7 +26,7 @@ pub(super) async fn open_socket(
     let mut response = handshake(request.head())?;
     let (outbox, frames) = outbox();
     rt::spawn(Connection::new(&protocol, payload, outbox).run());
-    // the body owns the count, and is dropped when the connection ends
+    // the body owns the guard that counts the connection, and is dropped when the connection ends
     let connected = Connected::count(&protocol.counters);
     let body = BodyStream::new(frames.map(move |frame| {
         let _ = &connected;

@@ -7,8 +7,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_responses::ResponseContext;
 use threadkeep_service::Making;
 
-/// The place where the tools of a response keep state. Without a context, their state is lost when the response ends.
-/// If `has_history` is true, the response continues the messages of the session.
+/// The place where the tools of a response keep state. Without a context, that state is lost when the response ends. If
+/// `has_history` is true, the response continues the messages of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Context {
     Nothing,
@@ -18,7 +18,7 @@ pub(super) enum Context {
 }
 
 impl Context {
-    /// Reads the ids of a state handle, a session and a run. A request may name only one of them.
+    /// Parses the ids of a state handle, a session and a run. Only one of the ids may be present.
     pub(super) fn read(
         [state, session, run]: [Option<&str>; 3],
         has_history: bool,

@@ -11,8 +11,8 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum number of messages in one input, and maximum number of items after their conversion. A history write may
-/// contain up to 1,000 items, including the output.
+/// Maximum number of messages in one input, and of the items that they are converted to. One history write, which also
+/// includes the output, may contain up to 1,000 items.
 pub(super) const INPUT_MAX: usize = 400;
 /// Maximum number of characters in the id of a call.
 const CALL_ID_MAX: usize = 256;
@@ -89,7 +89,7 @@ impl Input {
             return Err(invalid("input", &wanted));
         }
         let leading = items.iter().take_while(|item| is_of_system(item)).count();
-        // if there are only system messages, they become the input, because a model needs an input
+        // a model needs an input, so system messages become the input if there are no other messages
         let leading = if leading < items.len() { leading } else { 0 };
         let rest = items.split_off(leading);
         let texts: Vec<_> = items.iter().map(text_of).collect();

@@ -94,7 +94,7 @@ pub(super) fn of_ended(ended: &EndedResponse) -> String {
     answer.to_string()
 }
 
-/// Returns the pages that the searches of a response found, without duplicates.
+/// Returns the pages that a response's searches found, without duplicates.
 fn citations(outcome: &Outcome) -> Vec<Value> {
     let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();

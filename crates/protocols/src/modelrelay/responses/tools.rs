@@ -68,7 +68,7 @@ enum Runner {
     Client,
 }
 
-/// Returns the name under which models see a function, without dots, or `None` if `name` is invalid.
+/// Returns the name without dots under which models see a function, or `None` if `name` is invalid.
 pub(super) fn name_there(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
@@ -193,8 +193,7 @@ impl Tools {
     }
 }
 
-/// Returns whether the server or the client runs the function. The server runs a function if it has the same name as
-/// one of the server's own tools.
+/// Determines what runs the function: the server if `name` is one of its own tools, otherwise the client.
 fn runner_of(name: &str) -> Runner {
     let state = name.parse().map(Runner::State).ok();
     let stateless = || name.parse().map(Runner::Stateless).ok();

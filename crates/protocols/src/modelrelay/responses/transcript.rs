@@ -2,7 +2,7 @@
 //!
 //! A client appends every delta, and a delta cannot be revoked. The partial text of an interrupted attempt therefore
 //! remains in the answer. If the next attempt begins with the same text, the stream continues after that text.
-//! Otherwise, the new text follows after an empty line. Calls and JSON documents are sent only when they are complete,
+//! Otherwise, the new text follows an empty line. Calls and JSON documents are sent only when they are complete,
 //! because clients use every part that they receive.
 
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub(super) struct Transcript {
 struct Attempt {
     /// The text that the reader has received from this attempt, or from the interrupted attempt before it.
     told: String,
-    /// How many bytes of `told` this attempt has repeated; `None` once `told` is this attempt's own text.
+    /// Number of bytes of `told` that this attempt has repeated. `None` once `told` is this attempt's own text.
     repeated: Option<usize>,
     /// True if the attempt was interrupted, so that the next text belongs to a new attempt.
     is_broken: bool,
@@ -228,7 +228,7 @@ impl Attempt {
         Some(format!("{GAP}{}", self.told))
     }
 
-    /// Marks the attempt as interrupted. If the attempt only repeated text, the earlier, longer text is kept.
+    /// Marks the attempt as interrupted. If the attempt has only repeated earlier text so far, `told` keeps that text.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the deltas of several attempts, each with its texts and a flag that is true if it is interrupted.
+    /// Returns the deltas of several attempts. The flag is true if an attempt is interrupted.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

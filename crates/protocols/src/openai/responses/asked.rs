@@ -29,8 +29,8 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Reads a request. The fields have the same meaning as in a request for a response, but the input may be omitted
-    /// if the request names a conversation.
+    /// Reads a request. The body has the same fields as a request for a response, but the input may be omitted if the
+    /// request names a conversation.
     pub(super) async fn read(
         request: &OpenAiRequest,
         body: ObjectBody,

@@ -22,7 +22,7 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to the end of a response. The conversation of that response is only read.
+    /// The items up to the end of the given response. That response's conversation is read, but not changed.
     ReadOnly(ResponseId),
     /// A new conversation.
     New,

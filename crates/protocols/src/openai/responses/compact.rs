@@ -36,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts a conversation and the input into the answer, without changing the conversation.
+/// Compacts a conversation and the input. Returns the result without changing the conversation.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let Asked {
@@ -95,7 +95,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     if let Some(wanted) = responses.refused_history(&asked.request.model, &items) {
         return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
     }
-    // the new id contains the last response's id, so `previous_response_id` still works
+    // the new id contains the last response's id, so that `previous_response_id` still works
     let last_turn = items.iter().rev().find_map(|item| {
         let id = id_of(item);
         response_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))

@@ -64,7 +64,8 @@ impl MessageBody for Delivered {
             if next.is_some() {
                 return Poll::Ready(next);
             }
-            // waits once, so that the connection writes its buffer; if the write fails, the connection drops this body
+            // returns `Pending` once, so that the connection writes its buffer; if the write fails, the connection
+            // drops this body
             self.has_ended = true;
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,8 +1,8 @@
 //! The settings that a response repeats from its request.
 //!
 //! A response stores its settings as an object. The object omits the instructions, because the response already stores
-//! them. The last member, `tools`, contains `null` for each function or custom tool that the model may call, because
-//! the response also stores those tools.
+//! them. The response also stores the functions and custom tools that the model may call, so the last member, `tools`,
+//! contains only `null` for each of them.
 
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";
 const SEARCH_SOURCES: &str = "web_search_call.action.sources";
 /// Details that this server's items always contain, or that belong to tools that this server does not offer. Clients
-/// request such details even without the tools.
+/// request such details even if they do not use the tools.
 static OTHERS: [&str; 5] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -22,7 +22,7 @@ pub(super) struct Include {
     /// Encrypted reasoning, which a later request can send back, even to an upstream that stores nothing.
     pub(super) encrypted_reasoning: bool,
     pub(super) logprobs: bool,
-    /// The URLs of all results of a search.
+    /// The URLs of all search results.
     pub(super) search_sources: bool,
 }
 

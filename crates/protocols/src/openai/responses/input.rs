@@ -7,7 +7,8 @@ use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
-/// Maximum number of items in one input. A history write may contain up to 1,000 items, including the output.
+/// Maximum number of items in one input. One history write, which also includes the output, may contain up to 1,000
+/// items.
 pub(super) const INPUT_MAX: usize = 400;
 
 static KINDS: [&str; 11] = [
@@ -37,7 +38,7 @@ pub(super) fn is_input_kind(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
 }
 
-/// Reads an input (a string or a list of items), and generates missing ids. Returns an empty list without an input.
+/// Reads an input (a string or a list of items), and generates missing ids. Returns an empty list if there is no input.
 pub(super) fn read_input(
     input: Option<&str>,
     response: (&ResponseId, u64),
@@ -87,7 +88,7 @@ fn read_item(
     let item = complete_item(item, at, |kind| {
         response_item_id(prefix(kind), response.0, response.1, index as u64)
     })?;
-    // drops image data that a client sends back, because the prompt only needs the description
+    // drops image data that a client sends back, because the prompt needs only the description
     let value = without_image(&item.value);
     let text = value.as_str();
     let place = |name: &str| format!("{at}.{name}");
@@ -145,7 +146,8 @@ fn read_item(
     })
 }
 
-/// Checks that a part has at least one of the members in `names`, which contain or locate its data.
+/// Checks that a part has at least one of the members in `names`. Those members contain the part's data or its
+/// location.
 fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     match names.iter().any(|name| given(part, name).is_some()) {
         true => Ok(()),

@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) continued: Option<ContinuedItems>,
     /// The token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) lent: Option<TurnToken>,
-    /// True if a repeat without an idempotency key finds the same thread.
+    /// True if a repeated request without an idempotency key finds the same thread.
     pub(super) is_found_again: bool,
     /// The response that the request repeats, if it was found without an idempotency key.
     pub(super) repeated: Option<ResponseId>,
@@ -39,7 +39,7 @@ pub(super) struct Place {
 /// The parts of a request for a response that determine its [`Place`].
 pub(super) struct PlaceFinder<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// Digest of the whole request. `digest` covers only its idempotency key.
+    /// Digest of the whole request. `digest` covers only the idempotency key.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -47,8 +47,8 @@ pub(super) struct PlaceFinder<'a, F> {
 }
 
 impl<F: Fn() -> Result<(), OpenAiError>> PlaceFinder<'_, F> {
-    /// Determines the place of the response. If the response does not continue from the last response of its thread,
-    /// the thread is forked.
+    /// Determines the place of the response. Forks the thread if the response does not continue from the thread's last
+    /// response.
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
         let request = self.request;
         let place = async |thread, missing, is_found_again| {
@@ -254,7 +254,7 @@ async fn fork(
         .fork(&api.service, source, &id, &draft, options)
         .await;
     match forked {
-        // only an earlier attempt of this request can have created the id
+        // only an earlier attempt at this request can have created a thread with the id
         Ok(_) => Ok((id, true)),
         Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),

@@ -17,7 +17,7 @@ use threadkeep_domain::{Json, ResponseId, elements, member_text};
 use threadkeep_responses::{Protocol, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
-/// Maximum total size of the items in all responses that one request refers to.
+/// Maximum total size of all items in the responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Replaces the references in a body with their items. References to items of the request's conversation are dropped,
@@ -120,8 +120,8 @@ fn unknown(index: usize) -> Fault {
     Fault::wrong_value(format!("input[{index}].id"), wanted)
 }
 
-/// Reads the referenced items. The keys are the indexes of the references. Each response is read only once, and only
-/// one response is in memory at a time.
+/// Reads the referenced items, and returns each under the index of its reference. Each response is read only once, and
+/// only one response is in memory at a time.
 async fn stored(
     request: &OpenAiRequest,
     references: &[Reference],

@@ -152,7 +152,7 @@ impl Spaces {
         };
         let entries = &space.entries;
         let after = after.map(EntryKey::as_str);
-        // sorts after all keys with the prefix, and need not be a valid key
+        // `end` sorts after all keys with the prefix; it need not be a valid key
         let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
         let found: &mut dyn Iterator<Item = _> = match order {
             KeyOrder::Ascending => {

@@ -64,7 +64,7 @@ impl Entry {
         self.living.as_ref()?.place()
     }
 
-    /// Returns the thread, even if it has expired and its end is not logged yet.
+    /// Returns the thread, even if it has expired but its end has not been logged yet.
     pub(crate) fn held(&self) -> Option<&LiveThread> {
         self.living.as_ref()
     }
@@ -92,7 +92,7 @@ impl Entry {
             .next_seq
     }
 
-    /// Returns whether the id has a thread, even if it has expired and its end is not logged yet.
+    /// Returns whether the id has a thread, even if it has expired but its end has not been logged yet.
     pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
     }

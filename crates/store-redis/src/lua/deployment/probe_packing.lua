@@ -1,4 +1,4 @@
--- Finds out whether Redis keeps a hash with a value of some bytes packed. CONFIG is often forbidden.
+-- Finds out by trial whether Redis packs a hash with a value of a given size, because CONFIG is often forbidden.
 -- KEYS: 1 an unused key. ARGV: 1 number of bytes. Reply: the encoding of the hash.
 call('HSET', KEYS[1], '', string.rep('x', tonumber(ARGV[1])))
 local encoding = redis.pcall('OBJECT', 'ENCODING', KEYS[1])

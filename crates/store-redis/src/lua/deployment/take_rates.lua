@@ -11,8 +11,8 @@ for i, key in ipairs(KEYS) do
 end
 if place then return {place, longest} end
 for i, key in ipairs(KEYS) do
-  -- PERSIST comes first, because a full Redis accepts SET only after the script has written. Rates must not block a request
-  -- that frees memory.
+  -- PERSIST comes first, because a full Redis accepts SET only after the script has written. Rate limits must not block
+  -- a request that frees memory.
   call('PERSIST', key)
   set_full(key, fulls[i], t)
 end

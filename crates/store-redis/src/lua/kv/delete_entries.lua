@@ -2,7 +2,7 @@
 -- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries; with an idempotency key, finally the remembered answers.
 -- ARGV: 1 `ahead`, 2 precondition, 3 time before which entries ended with their namespace, 4 idempotency key or empty, then
 --   the members of the entries.
--- Reply: `D`, replayed flag, number of living entries deleted; or a refusal as in write.lua.
+-- Reply: `D`, replayed flag, number of deleted entries that had not expired; or a refusal as in write.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local ahead, since, deleted = tonumber(ARGV[1]), tonumber(ARGV[3]), 0
 local given, memory = recall(KEYS[#KEYS], ARGV[4], ahead, 'D')

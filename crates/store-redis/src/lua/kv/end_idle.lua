@@ -1,7 +1,7 @@
 -- Ends idle namespaces, and lists ended namespaces whose entries await deletion.
 -- KEYS: as in namespaces.lua. ARGV: 1 `ahead`, 2 maximum number of namespaces to end and to list.
--- Reply: number of namespaces that were due, then name and time of each ended namespace. `ended` in namespaces.lua describes
---   the time.
+-- Reply: number of namespaces that were due, then name and time of each ended namespace. For the time, see `ended` in
+--   namespaces.lua.
 local k, ahead = namespace_keys(), tonumber(ARGV[1])
 local due = call('ZRANGEBYSCORE', k.idle, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, ARGV[2])
 for _, name in ipairs(due) do

@@ -1,7 +1,7 @@
 local LOOKED_AT, HEADER, LOGGED_LIFE_AT, FIRST_HEADER, FIRST_LIFE_AT = 32, 26, 19, 10, 3
 local LOST_LIFE_NAMED = '-0000000000000000'
 
--- Returns whether an event may name keys of an erased life. Events for ends, moves and requests name no keys.
+-- Returns whether an event may name keys of an erased life. End, move and request events name no keys.
 local function is_unwanted(entry, erased)
   local e = entry[2][2]
   local kind = byte(e)

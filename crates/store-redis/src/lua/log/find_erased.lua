@@ -1,5 +1,5 @@
 -- Checks whether a part of a log has events of erased lives. If events at or after the first position were trimmed, the
--- reply is 1, because Redis may still hold their bytes in its oldest block.
+-- reply is 1, because Redis may still hold their bytes in the log's oldest block.
 -- KEYS: 1 log, 2 erased lives, 3 horizon.
 -- ARGV: 1 first position (at the start of the log, a plain time in milliseconds), 2 maximum number of events, 3 maximum
 --   number of bytes.

@@ -1,5 +1,5 @@
--- Deletes events of a consumer, or replaces their records. Counts an erasure, so that a lease holder cannot write back
--- records that it read earlier.
+-- Deletes events of a consumer, or replaces their records. Increments the number of erasures, so that commit.lua
+-- rejects a lease holder that still has the old records.
 -- KEYS: 1 ledger, 2 pending events, 3 parked events, 4 parked events in order.
 -- ARGV: pairs of an event and its new record, or empty to delete the event. Reply: 1, or 0 if the consumer does not exist.
 if call('EXISTS', KEYS[1]) == 0 then return 0 end

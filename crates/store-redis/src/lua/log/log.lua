@@ -6,7 +6,7 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
 local trace = ''
 
--- Returns the next position of a log according to the shifted clock of tests. XADD accepts `MS-*` only since Redis 7.
+-- Returns a log's next position by the shifted clock of tests. XADD can choose it (`MS-*`) only since Redis 7.
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')
@@ -14,13 +14,12 @@ local function next_position(log, ahead)
   return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
 end
 
--- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock goes back.
--- The stream entry has two fields. `e` has type, flags, time, version, sequence, life, and the id of the thread, or the text
--- of a scope without a thread. `k` has the names of keys, or other data of the type; for a fork, the id and version of the
--- source. The name of the field `k` is followed by the trace of the request. Older versions do not read the trace, and
--- the events of expired threads have none.
--- Flags: for a creation, 1 restored; for an update, 1 metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data
--- lost, 3 erased.
+-- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock goes
+-- back. The stream entry has two fields. `e` has type, flags, time, version, sequence, life, and the id of the thread,
+-- or the text of a scope without a thread. `k` has the names of keys, or other data of the type; for a fork, the id and
+-- version of the source. The name of the field `k` is followed by the trace of the request. Older server versions
+-- ignore the trace. The events of expired threads have none. Flags: for a creation, 1 restored; for an update, 1
+-- metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data lost, 3 erased.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local is_expiry = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
@@ -29,8 +28,8 @@ local function log_event(log, kind, flags, time, version, sequence, life, id, mo
 end
 
 -- Logs the creation of a thread's first life in fewer bytes. Used only while nothing listens to the log, because
--- earlier versions cannot read this form. `e`: type, flags, life, packed id. The event has the time of its position,
--- version 1 and number 1.
+-- earlier server versions cannot read this form. `e`: type, flags, life, packed id. The event has the time of its
+-- position, version 1 and number 1.
 local function log_first_life(log, life, id, more, ahead)
   call('XADD', log, ahead == 0 and '*' or next_position(log, ahead), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
     'k' .. trace, more)
@@ -193,8 +192,8 @@ local function archive_scope(thread, archive, life, archive_ms)
   end
 end
 
--- Returns the key of a life's archive, and the archive's meta if it exists. `last` is the most recent archive of the thread
--- id.
+-- Returns the key of a life's archive, and the archive's meta if it exists. `last` is the key of the thread id's most
+-- recent archive.
 local function archive_of(last, life)
   local m = call('HGET', last, 'M')
   if m and hex(sub(m, LIFE_AT, LIFE_END)) == life then return last, m end
@@ -223,8 +222,8 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
 end
 
 -- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An
--- archive has the same time as its event, so the oldest event in the log shows which archives the log still needs. An
--- erased thread leaves no archive.
+-- archive has the same time as its end event, so the oldest event in the log shows which archives the log still needs.
+-- An erased thread leaves no archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)

@@ -7,7 +7,7 @@ local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
   scope = call('HGET', KEYS[5], 'M')
-  -- a scope with a different life belongs to a thread whose end was never noticed
+  -- a scope with a different life is left over from a life whose end was never noticed
   if scope and sub(scope, LIFE_AT, LIFE_END) ~= life then scope = false end
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
     call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))

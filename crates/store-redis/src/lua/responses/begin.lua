@@ -40,7 +40,7 @@ if floor ~= '' then
   local holder, ends, flags = '', 0, 0
   if turn then holder, ends, flags = unpack_(TURN, turn) end
   local other = last ~= '' and last ~= id and open_response(start .. ':u:' .. last, ahead)
-  -- a response that ended while its thread moved to another id could not release the turn
+  -- a response that ended while its thread was being moved to another id could not release the turn
   local is_left = other and other.has_ended and other.turn == other.token and other.turn == holder
   if other and (other.has_ended or other.life ~= life) then other = nil end
   if floor ~= 't' then

@@ -1,5 +1,5 @@
--- Adds events to responses. A refusal or error of one response does not affect the others. The line `--+ outcome` inserts a
--- part of fast.lua.
+-- Adds events to responses. A refusal or error for one response does not affect the others. The line `--+ outcome`
+-- inserts a part of fast.lua.
 -- KEYS: one or more responses. ARGV: for each, `ahead`, token, number of the first event, and the events, each after its
 --   length.
 -- Reply: for each response `K`, a refusal, or an error; as an array if there are several.

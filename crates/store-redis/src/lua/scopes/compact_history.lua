@@ -23,8 +23,8 @@ if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', most_later + 1)
 if #later > most_later then return {'R', 'too_many_later_items'} end
 local segments, new, before = living_segments(k, s, ahead), (#ARGV - 4) / 3, s.items - #later
--- if another compaction has replaced the same prefix, the number of items differs, unless that compaction added as many
--- items as it replaced
+-- if another compaction replaced the same prefix, `count` no longer matches; `is_same` covers a compaction that added
+-- as many items as it replaced
 local is_same = through == segments.through and new == segments.new and count == new
 if through >= s.next or before ~= count or new > before or is_same then return {'R', 'prefix_changed', before} end
 local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0, known = {},

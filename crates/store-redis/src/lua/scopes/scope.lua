@@ -23,7 +23,7 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
 -- small ones.
 local DROPPED_MAX = 1000
--- Maximum total size in bytes of the items that one write removes, unless a single item is larger.
+-- Maximum total size in bytes of the items that one write removes. A single larger item can also be removed.
 local REMOVED_BYTES_MAX = 1048576
 
 local function pack_scope(s)
@@ -91,7 +91,7 @@ local function open_scope(k, ahead, is_use, access)
   if not m then return thread, nil, false end
   local s = unpack_scope(m)
   if thread then
-    -- a scope with a different life belongs to a thread whose end was never noticed
+    -- a scope with a different life is left over from a life whose end was never noticed
     if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
   else
     local left = call('PTTL', k.scope)

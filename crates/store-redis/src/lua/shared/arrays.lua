@@ -85,7 +85,7 @@ local function drop_oldest(key, a, many)
   end
 end
 
--- Removes and returns the `many` newest elements, each after a line feed. The array must have more elements than that.
+-- Removes and returns the `many` newest elements, each after a line feed. The array must be longer than `many`.
 local function take_newest(key, a, many)
   local parts = {}
   while many > 0 do

@@ -1,4 +1,4 @@
--- Opens a living thread for a change outside its state. Checks the same conditions as write.lua, in the same order.
+-- Opens a living thread for a script other than write.lua. Checks the same conditions as write.lua, in the same order.
 -- Returns four values: the meta or nil; if nil, a refusal, an earlier answer, or nil if there is no thread; the
 -- argument for `remember`; and the remaining lifetime.
 local function open_thread(key, answers, kind, ahead, access, idempotency, precondition, token)

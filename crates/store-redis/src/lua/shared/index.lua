@@ -4,7 +4,7 @@
 --   :g         names of all groups but the first, sorted
 --   :gx        the same names by a time that is no later than the earliest check of the group
 --   :g:NAME    a group: packed ids by the time of their next check
--- Earlier versions kept all threads of a bucket in two sets: `:d` by the time of the next check, and `:n` by id.
+-- Earlier server versions kept all threads of a bucket in two sets: `:d` by the time of the next check, and `:n` by id.
 local GROUP_SIZE, RANDOM_ID_BYTES = 128, 37
 
 -- Returns an id in the form that groups store: a random id as 16 bytes, any other id unchanged. No unchanged id can be
@@ -92,7 +92,7 @@ local function index_at(start)
     end
   end
 
-  -- Removes an id from the sets of earlier versions. Returns the time of its check, or nil.
+  -- Removes an id from the sets `:d` and `:n` of earlier versions. Returns the time of its check, or nil.
   function all.remove_earlier(id)
     local check = call('ZSCORE', start .. 'd', id)
     if not check then return nil end

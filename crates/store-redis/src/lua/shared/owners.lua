@@ -1,11 +1,11 @@
 -- If a thread has an owner, field O contains the owner's text, the owner's tag follows the meta, and the sets :o:TAG and
 -- :c:TAG of the thread's bucket contain the thread.
 
--- Formats of a thread without and with an owner. Older servers must not touch a thread with an owner. If the last turn
--- is exclusive, the format is one higher.
+-- Formats of a thread without and with an owner. They differ, so that older servers reject a thread with an owner. If
+-- the last turn is exclusive, the format is one higher.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4
 
--- Returns a refusal if the caller may not use the thread with meta `m`, else nil. `touch` describes `access`.
+-- Returns a refusal if the caller may not use the thread with meta `m`, else nil. For `access`, see `touch`.
 local function owner_refusal(m, access)
   if access == '' or not m or #m == META_BYTES or access == sub(m, META_BYTES + 1) then return nil end
   return {'R', access == '-' and 'owner_required' or 'not_the_owner'}

@@ -5,8 +5,8 @@
 -- The cost of an answer is the size of its metadata and removed elements, plus 8 bytes for each operation's result.
 local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
 
--- Returns the earlier answer of `kind`, marked as replayed, or a refusal. Otherwise returns nil, and the argument for
--- `remember` if the request has an idempotency key.
+-- Returns the earlier answer of `kind`, marked as replayed, or a refusal. If there is neither, returns nil and, if the
+-- request has an idempotency key, the argument for `remember`.
 local function recall(key, idempotency, ahead, kind)
   if idempotency == '' then return nil end
   local digest, request = sub(idempotency, 1, 16), sub(idempotency, 17, 32)

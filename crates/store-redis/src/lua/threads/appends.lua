@@ -14,7 +14,7 @@ for j = #ARGV, first_item, -1 do ARGV[j] = nil end
 --+ plan
 local scope_meta = m and call('HGET', history.scope, 'M')
 local scope = scope_meta and unpack_scope(scope_meta)
--- a scope with a different life belongs to a thread whose end was never noticed
+-- a scope with a different life is left over from a life whose end was never noticed
 local is_there = scope and scope.life == life
 if not is_there then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = is_there and history.ids,

@@ -1,5 +1,5 @@
--- Counts the threads of a bucket. KEYS: 1 index. Reply: the number.
--- fails while the slot migrates, because a missing key may have moved
+-- Counts the threads of a bucket. KEYS: 1 index. Reply: the number. Fails while the slot
+-- migrates, because a missing key may have moved.
 settle(KEYS[1])
 local start = sub(KEYS[1], 1, -2)
 local count = call('ZCARD', start .. 'd') + call('ZCARD', start .. 'g:')

@@ -1,4 +1,4 @@
--- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets of earlier versions to the index.
+-- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets `:d` and `:n` to the index.
 -- KEYS: 1 index. ARGV: 1 `ahead`, 2 maximum number. Reply: the time, and the ids.
 local MOVED_MAX = 20
 local start, due = sub(KEYS[1], 1, -2), {}

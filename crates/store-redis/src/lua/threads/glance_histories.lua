@@ -10,7 +10,7 @@ for i = 1, #KEYS, 3 do
   local m = living(KEYS[i], ahead)
   local scope = m and call('HGET', KEYS[i + 1], 'M')
   local s = scope and unpack_scope(scope)
-  -- a scope with a different life belongs to a thread whose end was never noticed
+  -- a scope with a different life is left over from a life whose end was never noticed
   local items = s and s.life == sub(m, LIFE_AT, LIFE_END) and s.items or 0
   local newest, values, from = false, {}, '-'
   if items > 0 then

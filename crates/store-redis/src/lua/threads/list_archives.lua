@@ -3,7 +3,7 @@
 local from, after, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local listed, offset = {}, 0
 
--- Compares bytes, as Redis does. The operators of Lua use the locale of the server.
+-- Compares bytes, as Redis does. Lua's operators use the locale of the server.
 local function is_after(member, other)
   for i = 1, #member do
     local ours, theirs = byte(member, i), byte(other, i) or -1

@@ -14,7 +14,7 @@ for i = 1, #KEYS do
     local window = tonumber(ARGV[at + 4])
     local text = call('HGET', key, f)
     heavy = text and #text > CHUNK_BYTES
-    -- the new text of the field; names and texts of the last and first chunk where they change; the name of a chunk to
+    -- the new text of the field; names and texts of the last and first chunk, if they change; the name of a chunk to
     -- delete
     local new, length, tail_name, tail, head_name, head, gone
     if text and byte(text) == 65 then

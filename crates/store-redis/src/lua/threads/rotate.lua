@@ -2,8 +2,8 @@
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 and 5 thread and remembered answers of the new id.
 -- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the
 --   tombstone in milliseconds, 7 lifetime of an archive, 8 trace or empty.
--- Reply: `X`, replayed flag, the new id, and with a thread: meta, metadata, milliseconds to live, current time, owner; or a
---   refusal.
+-- Reply: `X`, replayed flag, the new id, and if there is a thread, meta, metadata, milliseconds to live, current time,
+--   owner; or a refusal.
 local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[4], KEYS[5]
 trace = ARGV[8]
 local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])

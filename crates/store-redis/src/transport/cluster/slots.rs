@@ -23,7 +23,7 @@ impl SlotMap {
     }
 
     /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` if there
-    /// are no slots. A node without a host name is assumed to be the node `asked`.
+    /// are no slots. A node without a host name is assumed to have the same host as `asked`.
     pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
         let Value::Array(ranges) = reply else {
             return None;

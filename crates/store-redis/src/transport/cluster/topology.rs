@@ -24,7 +24,7 @@ pub(super) struct Topology {
     /// Number of replies that have contradicted the map. `settled` is the value of this counter when the map was made.
     doubts: AtomicU64,
     settled: AtomicU64,
-    /// Time of the last refresh. A refresh holds the lock.
+    /// Time of the last refresh. Locked during a refresh.
     asked: Mutex<Option<Instant>>,
     failure: std::sync::Mutex<Option<RedisError>>,
     /// Counter that rotates which node is tried first.
@@ -93,10 +93,10 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Refreshes the map if a reply has contradicted it. Does nothing if another caller is refreshing the map, or if
-    /// the last refresh was a moment ago. Callers without a map wait.
+    /// Refreshes the map if a reply has contradicted it. Does nothing if the last refresh was a moment ago, or if
+    /// another caller is refreshing the map. If there is no map yet, waits for that caller.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
-        // read first, so that later contradictions count as new
+        // read before the refresh, so that contradictions during the refresh count as new
         let doubts = self.doubts.load(Ordering::Relaxed);
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
@@ -135,7 +135,7 @@ impl Topology {
         None
     }
 
-    /// Returns the reason why no node is known to own a slot.
+    /// Returns the error for a slot that no known node owns.
     pub(super) fn unserved(&self) -> Fault {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();

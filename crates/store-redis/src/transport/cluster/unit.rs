@@ -46,8 +46,9 @@ impl Unit {
         }
     }
 
-    /// Builds a transaction of a mark and a write that waits for replicas. The mark comes first: on a migrating slot,
-    /// it cannot be set on a key that the write has deleted. No other command runs between the mark and the write.
+    /// Builds a transaction that consists of a mark and a write, and then waits for replicas. The mark comes first,
+    /// because in a migrating slot, a mark cannot be set on a key that the write has deleted. No other command runs
+    /// between the mark and the write.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);
         let mut unit = Self::of(cmd);
@@ -124,10 +125,9 @@ impl Unit {
 
     fn read(&self, replies: impl Iterator<Item = Value>) -> Result<Vec<Value>, RedisError> {
         let (mut failed, mut aborted, mut last) = (None, None, None);
-        // an earlier reply has already reported the cause
         for reply in replies {
             match reply.extract_error() {
-                // the cause was reported before
+                // an earlier reply has already reported the cause
                 Err(error) if is(&error, ServerErrorKind::ExecAbort) => aborted = Some(error),
                 Err(error) => failed = failed.or(Some(error)),
                 Ok(reply) => last = Some(reply),

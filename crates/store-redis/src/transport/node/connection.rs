@@ -59,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Returns when a replacement may be made.
+    /// Returns the time at which a replacement may be made.
     fn next_attempt(&self) -> Instant {
         let now = Instant::now();
         match self.rejects_writes.load(Ordering::Relaxed) {
@@ -68,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether calls can use the connection. For a short time after a failed attempt, calls get its error. A
-    /// connection that was idle for a long time is replaced, because its peer may be gone.
+    /// Returns whether calls can use the connection. For a short time after a failed attempt, calls get the error of
+    /// that attempt. A connection that was idle for a long time is replaced, because its peer may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,

@@ -3,8 +3,8 @@ use std::time::Instant;
 use super::server::Server;
 use crate::transport::fault::Fault;
 
-/// A call in flight. If its caller abandons it after half of the server's timeout or later, the call counts as
-/// unanswered, because the operation may have an earlier deadline than the call.
+/// A call in flight. If the caller abandons the call after at least half of the server's timeout, the call counts as
+/// unanswered: the caller's own deadline may have passed before the call could time out.
 #[derive(Debug)]
 pub(super) struct InFlight<'a> {
     server: &'a Server,

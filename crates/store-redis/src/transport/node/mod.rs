@@ -36,7 +36,7 @@ pub(super) use server::Server;
 pub(super) struct Node {
     server: Arc<Server>,
     mode: Mode,
-    /// The multiplexed connection. It is made on the calling runtime at first use, and again whenever it breaks.
+    /// The multiplexed connection. It is made on the caller's runtime at first use, and made again whenever it breaks.
     current: Mutex<Option<Arc<Connection>>>,
     limiter: Arc<CallLimiter>,
     pool: OnceLock<Arc<Pool>>,
@@ -138,7 +138,7 @@ impl Node {
     /// Sends a call over the multiplexed connection. Gives up the connection after a timeout: a connection that has
     /// silently lost its peer would stay broken for a quarter of an hour.
     async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
-        // checked first, because a refused call need not wait for a permit
+        // checked first, so that a refused call does not wait for a permit
         self.admit(call.deadline).await?;
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -152,7 +152,7 @@ impl Node {
             let exchange = pin!(connection.exchange(call));
             match self.mode {
                 Mode::Own | Mode::Pooled => exchange.await,
-                // the driving runtime may be stuck, and must not block this runtime
+                // the runtime that drives the connection may be stuck, and must not block this runtime
                 Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
                     .await
                     .unwrap_or(Err(Fault::Timeout)),
@@ -203,7 +203,7 @@ impl Node {
         };
         let connection = Arc::new(Connection::new(&self.server, None, None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        // pooled calls, and calls on a different runtime, cannot use the connection of the probe
+        // pooled calls, and calls on a different runtime, cannot use the probe's connection
         if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
             *self.current() = Some(Arc::clone(&connection));
         }

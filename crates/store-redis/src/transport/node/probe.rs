@@ -28,9 +28,9 @@ impl Probe {
         self.begun.spares_connections
     }
 
-    /// Sends PING over a new connection, because the fault may be limited to the old connection. PING may take as long
-    /// as a call, because it could otherwise never succeed over a slow connection. But if a call timeout prompted the
-    /// probe, the server is considered silent after a quarter of the timeout.
+    /// Sends PING over a new connection, because the fault may be limited to the old connection. PING has the same time
+    /// limit as a call, because a shorter limit might always be exceeded over a slow connection. However, if a call
+    /// timeout prompted the probe, the server counts as silent after a quarter of that limit.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
         let ping = [command("PING")];

@@ -72,7 +72,7 @@ impl Pair {
         Ok(Arc::clone(self.config.get_or_init(|| Arc::new(config))))
     }
 
-    /// Adds the pair to the connection settings of the `redis` crate, which parses the texts itself.
+    /// Adds the pair to the connection settings of the `redis` crate, which parses the PEM texts itself.
     pub(crate) fn for_library(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
         let client = ClientTlsConfig {
             client_cert: self.texts.certificate.clone(),
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PemFileError> {
 
 fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemFileError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    // the errors of the parser quote the text, and must not be passed on
+    // the parser's errors quote the text, so they must not be passed on
     match chain {
         Err(_) => Err(PemFileError::Malformed),
         Ok(chain) if chain.is_empty() => Err(PemFileError::NoCertificate),

@@ -218,7 +218,8 @@ impl<S> Driver<S> {
         }
     }
 
-    /// Reads the reply to a guard, and gives an error to the next `callers`. Returns whether the reply has arrived.
+    /// Reads the reply to a guard. If the reply is an error, the next `callers` get the error. Returns whether the
+    /// reply has arrived.
     fn pass(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;

@@ -46,7 +46,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// Checks that a byte-by-byte scan finds the same end. An error may be detected late, but an end must not be.
+/// Checks that a byte-by-byte scan finds the same end. It may report an error late, but must not report the end late.
 fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));

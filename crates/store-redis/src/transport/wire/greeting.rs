@@ -30,7 +30,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // a server that has too many clients says so in the first reply, and closes the connection
+    // the reply to HELLO is checked first: a server with too many clients reports this there, and closes the connection
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(without_password)?;

@@ -40,7 +40,7 @@ pub(super) use value::values;
 /// A handle to a connection. Clones share the connection, which closes when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Counts the callers, but not the task itself, so that the task notices when the last caller is gone.
+    /// Held by the callers, but not by the task itself, so that the task notices when the last caller is gone.
     caller: Arc<Caller>,
 }
 

@@ -36,7 +36,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             reader.line()?;
             Value::Nil
         }
-        // the `redis` crate parses rare types, as well as errors, because it distinguishes their kinds
+        // the `redis` crate parses rare types, and also errors, because it distinguishes the kinds of errors
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?
@@ -45,7 +45,7 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
 }
 
 fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
-    // trusts the count of the server only up to the number of values that can have arrived
+    // reserves space only for the number of values that can have arrived, because the server's count may be wrong
     let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
     for _ in 0..count {
         values.push(one(reader, depth)?);

@@ -1,4 +1,4 @@
-//! Receives the messages of a client, even while the server is answering an earlier message.
+//! Receives a client's messages, even while the server is answering an earlier message.
 
 use std::collections::VecDeque;
 use std::future::pending;

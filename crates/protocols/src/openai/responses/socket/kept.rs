@@ -62,7 +62,7 @@ impl Kept {
         edited(body.as_str(), &edits)
     }
 
-    /// Sets `previous_response_id` in the echo of `request` to the id of this response.
+    /// In the fields that `request` echoes to the client, sets `previous_response_id` to the id of this response.
     pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {

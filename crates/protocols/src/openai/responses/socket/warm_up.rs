@@ -18,7 +18,7 @@ use threadkeep_domain::{Outcome, Status, Usage};
 use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
-/// Returns the body of a warm-up. The socket keeps the response, which is not stored.
+/// Returns the body for a warm-up with storing disabled, because only the socket keeps the response.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
         let wanted = "true, as the request names a conversation";

@@ -51,11 +51,11 @@ impl Connector {
         pooled.era == self.era() && !pooled.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Discards a connection and all others of its era, because they lead to the same server.
+    /// Discards a connection and all others from the same era, because they lead to the same server.
     pub(super) fn discard(&self, pooled: &Pooled) {
         let (discards, _) = pooled.era;
         let relaxed = Ordering::Relaxed;
-        // one discard covers all failing connections of an era
+        // one discard covers all failing connections from the same era
         let discarded = self
             .discards
             .compare_exchange(discards, discards + 1, relaxed, relaxed);

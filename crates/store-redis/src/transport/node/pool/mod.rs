@@ -22,8 +22,8 @@ use threadkeep_store::CallRejected;
 /// Maximum number of connections in a pool. If each write waits 1 ms for a replica, 15 connections allow 15,000 writes
 /// per second.
 const MAX_CONNECTIONS: usize = 16;
-/// Leaves one connection for calls that need no permit: loading scripts, and CLUSTER SLOTS, which is sent once at a
-/// time. As a result, calls rarely wait for the pool itself.
+/// Leaves one connection for calls that need no permit: SCRIPT LOAD, and CLUSTER SLOTS, which only one caller sends at
+/// a time. As a result, calls rarely wait for the pool itself.
 const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
 const UNUSED_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
@@ -132,7 +132,7 @@ impl Pool {
         })
     }
 
-    /// Returns the time of the last use of the next idle connection. Closes unusable connections.
+    /// Returns the time at which the next idle connection was last used. Closes unusable connections.
     fn last_use(&self) -> Option<Instant> {
         let connector = self.connections.manager();
         let mut last_use = None;
@@ -162,7 +162,8 @@ impl Pool {
     }
 }
 
-/// Returns an error that never occurs, because the pools in this crate are never closed and have no timeouts.
+/// Returns the error for a case that never occurs, because the pools in this crate are never closed and have no
+/// timeouts.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }
