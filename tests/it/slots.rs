@@ -214,7 +214,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
             .iter()
             .any(|kind| known.contains(kind))
             && starts_with(&[":u:", ":ue:", ":ud", ":ul:"]);
-        [":d", ":n", ":g", ":gs", ":gx"].contains(&rest)
+        [":d", ":d:", ":n", ":g", ":gs", ":gx"].contains(&rest)
             || is_listed
             || is_of_response
             || starts_with(&[":g:", ":o:", ":c:", ":oa:", ":a:", ":v:"])

@@ -86,7 +86,9 @@ impl Operation {
 
     pub(super) fn states(self) -> usize {
         match self {
-            Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(SHORT_WINDOW) => 1_000,
+            Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(SHORT_WINDOW) => {
+                1_000
+            }
             // in Redis, 100 large states take about as much memory as many small states
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }

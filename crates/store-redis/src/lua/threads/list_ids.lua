@@ -2,8 +2,8 @@
 -- of the list, 3 maximum number of ids to read from `:n`. Reply: packed ids in no particular order, the first id of the
 -- next group or nil, and ids from `:n` after the cursor, sorted: see index.lua.
 -- Fails while the slot migrates, because a missing key may have moved.
-settle(KEYS[1])
 local start, id, after = sub(KEYS[1], 1, -2), ARGV[1], ARGV[2]
+settle(start .. 'd')
 local name = id ~= '' and index_at(start).group_of(id) or ''
 local next = call('ZRANGEBYLEX', KEYS[1], name == '' and '-' or '(' .. name, '+', 'LIMIT', 0, 1)[1]
 local earlier = call('ZRANGEBYLEX', start .. 'n', after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, ARGV[3])
