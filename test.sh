@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the checks, and prints how long each of them takes.
+# Runs the checks, and prints how long each one takes.
 #
 #   ./test.sh           the checks that CI runs
 #   ./test.sh quick     the checks that fail most often; run them after each change

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the service with profile-guided optimization
 # (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, with
-# Redis and with the embedded store. Then optimizes the release with the profile. See benches/README.md for the gains.
+# Redis and with the embedded store. Then builds the release with this profile. See benches/README.md for the gains.
 #
 #   scripts/build-pgo.sh [SECONDS]    duration of each scenario on each store (default: 10)
 #
@@ -88,7 +88,7 @@ train() {
     service=$!
     pids="$pids $service"
     starts "$service" "$pgo/serve.log" address
-    # omits `large`, whose work per byte would outweigh the work per request
+    # omits `large`, because its work per byte would outweigh the work per request
     for scenario in chat hot merge tools; do
         env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
             --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
@@ -114,12 +114,12 @@ starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
 train "redis://127.0.0.1:$redis_port"
 kill "$redis"
 train
-# forget the ids, because other processes may have them by the end of the build
+# forget the ids, because the system may have reused them by the end of the build
 pids=
 
 # with `--sparse`, functions that the load test never runs are optimized as usual, instead of as cold code
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
-# cargo compares only flags, and would not rebuild for a new profile with the same name
+# cargo compares only the flags, so it would not rebuild if only the contents of the profile changed
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
 cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"

@@ -269,7 +269,7 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals the processes, then waits longer than a replica allows requests to run.
+# stop NAME...: signals the processes, and kills those that run for longer than a replica lets requests run.
 stop() {
     for each; do
         # the process may end before the signal

@@ -118,8 +118,8 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# Packages the crate threadkeep and the workspace crates that it needs in one call, so that cargo resolves them against
-# each other. cargo also determines the publishing order.
+# Uses a single cargo call to package threadkeep and the workspace crates that it needs, so that cargo resolves them
+# against each other. cargo also determines the publishing order.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"
     # shellcheck disable=SC2046,SC2086 # they are words
@@ -173,8 +173,8 @@ finish() {
     done
 }
 
-# gather FROM...: merges directories. Keeps the last copy of a file that several platforms wrote, such as the npm
-# launcher.
+# gather FROM...: merges directories. If several platforms wrote the same file, such as the npm launcher, keeps the last
+# copy.
 gather() {
     for from in "$@"; do
         from=$(absolute "$from")
@@ -237,7 +237,7 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
-# marks the directory, so that a later run may delete it even if this run is interrupted
+# marks the directory, so that a later run can delete it even if this run is interrupted
 : >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! ```toml
-//! [dependencies] actix-web = "4" serde_json = "1" threadkeep = { version = "0.1", default-features = false, features =
-//! ["redis"] }
+//! [dependencies]
+//! actix-web = "4"
+//! serde_json = "1"
+//! threadkeep = { version = "0.1", default-features = false, features = ["redis"] }
 //! ```
 //!
 //! | feature | adds |

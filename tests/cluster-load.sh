@@ -23,7 +23,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
-# Another server on the same store runs responses with a model that reports token usage.
+# A separate server on the same store runs responses with a model that reports token usage.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
@@ -102,7 +102,7 @@ END
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"
-# repeat the responses until Prometheus has their rates; one response of each pair is rejected
+# requests pairs of responses until Prometheus has their rates; the server rejects the second of each pair
 secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
 thread=thrd_00000000000000000000000000000001
 to_models() {

@@ -138,8 +138,8 @@ CARGO
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
 
-# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, whose images no
-# Debian package provides.
+# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, because no
+# Debian package provides its images.
 commands() {
     sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
 }

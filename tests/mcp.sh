@@ -25,7 +25,7 @@ fi
 NODE_PATH=$npm/node_modules node tests/mcp_client.mjs \
     "$api_key" "http://$address" "http://$replica_address"
 
-# program LANGUAGE: prints the LANGUAGE program of docs/mcp.md, with the address and the key of this server
+# program LANGUAGE: prints the LANGUAGE program from docs/mcp.md, with this server's address and key
 program() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" docs/mcp.md | sed -e '/^```/d' \
         -e "s|http://127.0.0.1:8080|http://$address|" -e "s|a-secret-of-32-characters-or-more|$api_key|"

@@ -104,7 +104,7 @@ fill_tests() {
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Skips the tests for lost acknowledgements, which expect function calls without a status. Conversations add a status.
+# Skips the tests for lost acknowledgements: they expect function calls without a status, but conversations add one.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

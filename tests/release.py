@@ -44,7 +44,7 @@ def descendants(pid):
     parents = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            # the preceding field is the program's name, which may contain any character (proc_pid_stat(5))
+            # the last ")" ends the program's name, which may contain any character (proc_pid_stat(5))
             parents[int(path.read_text().rpartition(")")[2].split()[1])] = int(path.parent.name)
         except FileNotFoundError:
             continue

@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
-# Total load of the stages that may run in parallel, in units of `Stage.cores`. Does not depend on the machine's number
-# of cores, because tests use more threads on larger machines.
+# Maximum total load of the stages that run in parallel, in units of `Stage.cores`. Does not depend on the machine's
+# number of cores, because tests use more threads on larger machines.
 MACHINE = 2
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60

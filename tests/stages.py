@@ -132,7 +132,7 @@ QUICK = [
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
-# The long form of each of these stages includes the common form, and uses the same folders.
+# Stages that the long run omits, because their long forms include them and use the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
     "Another version of the store",

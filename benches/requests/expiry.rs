@@ -1,4 +1,4 @@
-//! Measures how quickly a server that is serving requests ends many threads that expire in the same second.
+//! Measures how quickly a server under load ends many threads that expire in the same second.
 
 use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};

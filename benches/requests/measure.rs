@@ -1,5 +1,5 @@
-//! Measures every scenario in slices. Within a row, the programs take turns, because the speed of a shared machine
-//! changes from one second to the next.
+//! Measures every scenario in short slices. The programs take turns, because the speed of a shared machine changes from
+//! one second to the next.
 
 use std::error::Error;
 use std::io;

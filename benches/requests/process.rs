@@ -61,7 +61,7 @@ fn log_of(name: &str) -> String {
 
 pub(super) fn cpu_of(process: &str) -> io::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // the second field is a name in parentheses, which may contain any character
+    // splits at the last `) `, because the process name in parentheses may contain any character
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let ticks = fields.split(' ').skip(11).take(2);
     ticks

@@ -160,7 +160,7 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
     upstream.answer_with(move |_| {
-        // if all streams had the same speed, deltas that coincide once would coincide every time
+        // if all streams had the same speed, deltas of two streams that coincide once would coincide every time
         let pace = paces.next().unwrap_or_default();
         let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
         Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
@@ -211,7 +211,7 @@ fn direct(upstream: &Upstream) -> Vec<u8> {
     )
 }
 
-/// Starts clients that read streams, and waits until the upstream has all requests. Drop the set to stop the clients.
+/// Starts clients that read streams, and waits until the upstream has received all requests. Drop the set to stop them.
 async fn streams_of(
     address: SocketAddr,
     request: &[u8],

@@ -70,7 +70,7 @@ pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
     Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
-/// Returns scenarios that write to owned threads. Each name begins with the name of the scenario without an owner.
+/// Returns scenarios that write to owned threads. Each name begins with the name of the same scenario without an owner.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
@@ -109,7 +109,7 @@ fn merge((n, id): (usize, &String)) -> Vec<u8> {
     request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
-/// Returns model and application requests for data outside thread states. Old builds may not support all of them.
+/// Returns scenarios for data that is not part of a thread's state. Old builds may not support all of the requests.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {

@@ -9,7 +9,7 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Loads data at first render, when `inputs` change, when `reload` is called, and after an outage of the service. */
+/** Loads data on the first render, when `inputs` change, when `reload` is called, and after a service outage. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, problem: undefined, isLoading: true });
   const [again, setAgain] = useState(0);

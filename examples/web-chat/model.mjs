@@ -51,6 +51,6 @@ function takeQuestions(conversation) {
 }
 
 function report(error) {
-  // not errors: the user deleted the conversation, or another program is answering this question
+  // these two codes are not faults: the user deleted the conversation, or another program is answering this question
   if (error.code !== "thread_destroyed" && error.code !== "turn_taken") console.error(error);
 }

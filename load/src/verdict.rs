@@ -22,7 +22,7 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     if tally.requests <= unanswered {
         reasons.push("nothing was answered".to_owned());
     }
-    // threads that could not be verified are already findings; the rest belong to simulated users that did not finish
+    // `left` excludes unverifiable threads, which are already findings; it counts those of users that did not finish
     let told = tally.findings.get(&Kind::Unverified).copied();
     let left = tally.threads - tally.threads_verified - told.unwrap_or_default();
     if left > 0 {

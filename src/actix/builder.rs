@@ -125,9 +125,10 @@ impl ThreadsBuilder {
     }
 
     /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key. Ids
-    /// that were signed with any of the keys are accepted. A secret must have at least 32 bytes; `openssl rand -hex 32`
-    /// prints a suitable one. By default, a random key is used, so ids become invalid when the process ends. To rotate
-    /// keys, append the new key on all replicas, then select the new key with [`signing_key`](Self::signing_key).
+    /// that were signed with any of the keys are accepted. A secret must be at least 32 bytes long; `openssl rand -hex
+    /// 32` prints a suitable one. By default, a random key is used, so ids become invalid when the process ends. To
+    /// rotate keys, append the new key on all replicas, then select the new key with
+    /// [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self

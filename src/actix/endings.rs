@@ -50,7 +50,7 @@ struct List {
 
 struct Waiter {
     number: u64,
-    /// End of the log at registration. Events up to this position concern an earlier thread with the same id.
+    /// End of the log when the callback was registered. Earlier events concern an earlier thread with the same id.
     after: Position,
     callback: Repeatable<Notice>,
 }
@@ -64,7 +64,7 @@ impl Endings {
         }
     }
 
-    /// Registers a callback for the next end of `thread`. Also returns whether the thread exists.
+    /// Registers a callback for the next time `thread` ends. Also returns whether the thread exists.
     pub(super) async fn add(
         &self,
         thread: ThreadId,

@@ -23,8 +23,8 @@ impl History {
         Self { target }
     }
 
-    /// Appends a value under `id`, which has 1 to 128 visible ASCII characters. Retries are safe: an item with the same
-    /// id and value is not added again.
+    /// Appends a value under `id`, which consists of 1 to 128 visible ASCII characters. Retries are safe: an item with
+    /// the same id and value is not added again.
     pub async fn append(&self, id: &str, value: impl Serialize) -> Result<Appended, ApiError> {
         let item = HistoryItem {
             id: id.parse()?,
@@ -54,7 +54,7 @@ impl History {
         Ok(written.appended)
     }
 
-    /// Removes the newest items, up to `count` (1 to 100), and returns them oldest first. Stops at 1 MiB, but returns
+    /// Removes up to `count` (1 to 100) of the newest items, and returns them oldest first. Stops at 1 MiB, but returns
     /// at least one item unless the history is empty.
     pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
         if !(1..=MOST_TAKEN).contains(&count) {
@@ -73,7 +73,7 @@ impl History {
         Ok(removed > 0)
     }
 
-    /// Removes all items. Returns whether there were any. Their positions are not reused.
+    /// Removes all items, and returns whether there were any. Their positions are not reused.
     pub async fn clear(&self) -> Result<bool, ApiError> {
         Ok(self.remove_items(Removal::All).await?.removed > 0)
     }

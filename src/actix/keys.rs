@@ -11,9 +11,9 @@ use threadkeep_web::ApiError;
 
 /// The keys of a thread or another scope, with text values.
 ///
-/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends. A value has at
-/// most 32,768 bytes; a scope has at most 256 keys and 131,072 bytes of values. Keys of a thread consist of segments of
-/// `[A-Za-z0-9_.-]` that are separated by `/`, and have at most 128 bytes. Keys of sessions, tools and personalities
+/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends. A value can be up
+/// to 32,768 bytes long. A scope can have up to 256 keys and 131,072 bytes of values. A thread's keys are up to 128
+/// bytes long, and consist of segments of `[A-Za-z0-9_.-]` separated by `/`. Keys of sessions, tools and personalities
 /// can be any text of up to 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Keys {

@@ -17,9 +17,9 @@ impl OwnedThreads {
         Self { owners, owner }
     }
 
-    /// Returns up to `limit` threads (1 to 100), newest first, starting after the cursor `after`. A page may be short
-    /// even if more pages follow. A thread that exists during the whole listing and is not written to appears on
-    /// exactly one page. Listing does not extend a thread's lifetime.
+    /// Returns up to `limit` threads (1 to 100), newest first, starting after the cursor `after`. A page may be shorter
+    /// than `limit` even if more pages follow. A thread that exists during the whole listing and is not written to
+    /// appears on exactly one page. Listing does not extend a thread's lifetime.
     pub async fn list(
         &self,
         order: ThreadOrder,

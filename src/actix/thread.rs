@@ -152,9 +152,9 @@ impl Thread {
         Ok(self.0.destroy().await?)
     }
 
-    /// Moves the thread to a new id immediately, for example after a login or if the id has leaked. The old id no
-    /// longer opens the thread, and rejects writes for the tombstone time. All data of the thread moves to the new id,
-    /// as do the queue, the turn and the callbacks of this request. The response carries the new id.
+    /// Moves the thread to a new id immediately. Use this method after a login, for example, or if the id has leaked.
+    /// The old id no longer opens the thread, and rejects writes for the tombstone time. All data of the thread moves
+    /// to the new id, as do the queue, the turn and the callbacks of this request. The response carries the new id.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -172,8 +172,8 @@ impl Thread {
     }
 
     /// Flushes the queue, and saves state and metadata as a checkpoint. A thread can have up to 32 checkpoints and 4
-    /// MiB of checkpoint data. Checkpoints are deleted with the thread. A name has 1 to 128 bytes and no control
-    /// characters.
+    /// MiB of checkpoint data. Checkpoints are deleted with the thread. A name is 1 to 128 bytes long, and contains no
+    /// control characters.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};

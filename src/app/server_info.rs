@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 
-/// Facts about the server, without secrets, for the greeting in the terminal and for `GET /`.
+/// Information about the server for the greeting in the terminal and for `GET /`. Contains no secrets.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerInfo {
     name: &'static str,

@@ -125,7 +125,7 @@ impl Shared {
 }
 
 impl Worker {
-    /// Adds all paths to an app. The router tries them in this order.
+    /// Adds all paths to an app. The router tries them in the order in which they are added.
     pub(super) fn configure(&self, config: &mut ServiceConfig) {
         self.api.configure(config);
         self.agentuity.configure(config);

@@ -27,11 +27,11 @@ fn mem_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// Returns the files that contain the memory limits of a process. `groups` has lines such as `0::/path` (cgroups
-/// version 2) and `7:memory:/path` (version 1). The files of all parent cgroups are included, because a cgroup also
-/// limits its children. In a container, the path may be the path on the host, even though the root of the mount is
-/// already the container's cgroup. If no limit is set, the file contains no number, or a number larger than the memory
-/// of any machine.
+/// Returns the files that may contain a memory limit for a process. `groups` has lines such as `0::/path` (cgroups
+/// version 2) and `7:memory:/path` (version 1). Includes the files of all parent cgroups, up to the root of the mount,
+/// because a cgroup also limits its children. In a container, the path may be the path on the host; the limit is then
+/// in the root, which is the container's cgroup. If no limit is set, the file contains no number, or a number larger
+/// than the memory of any machine.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -22,7 +22,7 @@ pub struct ModelSettings {
     pub upstream_timeout: Duration,
     /// Maximum number of retries for a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// Token limit, 1 to 1,000,000, that is sent if an upstream requires a limit and the request contains none.
+    /// Token limit (1 to 1,000,000) to send if an upstream requires a limit and the request specifies none.
     pub upstream_max_output_tokens: u64,
     pub limits: ResponseLimits,
     pub online: OnlineSettings,
@@ -34,7 +34,7 @@ pub struct UpstreamSetting {
     /// Name in the settings: 1 to 64 characters of `A-Za-z0-9._-`.
     pub name: String,
     pub kind: UpstreamKind,
-    /// Base URL of the API: http or https, with a host, without credentials, query, fragment or trailing slash.
+    /// Base URL of the API: http or https, with a host, but no credentials, query, fragment or trailing slash.
     pub url: String,
     /// API key, in visible ASCII. Without a key, requests are sent without credentials.
     pub key: Option<String>,

@@ -42,7 +42,7 @@ pub struct Settings {
     /// Idle lifetime of conversations that `OpenAI` clients create.
     pub conversation_ttl: Duration,
     pub rates: RateLimits,
-    /// True if the end of each request for a thread is also reported as an event.
+    /// True if an event is also emitted at the end of each request for a thread.
     pub session_events: bool,
     /// Prefix of links to this service. If empty, links contain only the path.
     pub public_url: String,

@@ -59,7 +59,7 @@ impl LogWriter {
     }
 }
 
-/// Waits until the queued lines have been written, but no longer than a second.
+/// Waits up to a second for the queued lines to be written.
 pub fn flush_log() {
     let Some(LogWriter(queue)) = WRITER.get() else {
         return;

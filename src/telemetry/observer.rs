@@ -37,8 +37,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// The metric handles of one worker. A request needs no label lookups. The only locks that it shares with other workers
-/// are those of the statistics.
+/// The metric handles of one worker, so that requests need no label lookups. The only locks that workers share are
+/// those of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,

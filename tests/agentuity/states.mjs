@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 import { Visitor, ask, eventually } from "./visitor.mjs";
 
-// Returns the JSON text that the server stores when keys are set one at a time: its keys are sorted by bytes.
+// Returns the JSON text that the server stores when keys are set one at a time, with the keys sorted by bytes.
 function textOf(entries) {
   const bytes = ([key]) => Buffer.from(key);
   const members = Object.entries(entries)

@@ -44,8 +44,8 @@ fn new_key() -> String {
 }
 
 impl TwoReplicas {
-    /// Starts two replicas with the old key. For `wait_seconds`, a stopped replica still counts as a replica without
-    /// the new key.
+    /// Starts two replicas with the old key. For `wait_seconds` after a replica stops, the other replica still treats
+    /// it as one that lacks the new key.
     fn start(wait_seconds: u64) -> Arc<Self> {
         let base = Server::builder(Backend::Redis)
             .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)

@@ -220,7 +220,7 @@ fn a_signal_ends_the_server_after_what_runs() {
         assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
 
         server.signal(signal);
-        // wait until connections are rejected, because the signal must arrive before the end of the body
+        // rejected connections show that the server has received the signal; only then send the rest of the body
         while TcpStream::connect(&server.address).is_ok() {
             std::thread::yield_now();
         }

@@ -153,7 +153,7 @@ async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
     let thread = Subject::of(Arc::new(store));
     thread.merge(&[push("k", "1")]).await;
     let redis_end = format!("0100007F:{:04X}", redis.port());
-    // tells for each established connection to Redis whether its timer is the keepalive timer (2)
+    // returns one value per established connection to Redis: true if its timer is the keepalive timer (2)
     let timers = || {
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
         let rows = table.lines().map(|row| row.split_whitespace().collect());

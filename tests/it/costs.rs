@@ -49,7 +49,7 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Returns the keys that have not expired by `clock`, except the empty stream and the horizon that remain of each log.
+/// Returns the keys that have not expired according to `clock`, except the empty streams and the horizons of logs.
 fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
@@ -108,7 +108,7 @@ async fn what_is_past_its_retention_leaves_nothing() {
     room.reap().await;
     assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // Redis deletes a restored archive, which is in no list, an hour after its event must have left the log
+    // no list contains a restored archive, so only its Redis expiry deletes it, an hour after its event must be gone
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -371,7 +371,7 @@ async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
     }
 
     let mut differences = Vec::new();
-    // retry, because a pause of the machine makes a single expiry inexact
+    // retry, because a single expiry is inexact if the machine pauses
     for _ in 0..50 {
         let expires_ms = thread.thread().await.unwrap().expires_ms;
         let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();

@@ -95,8 +95,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list. If the players disagree after a slow run, tries again, because the clock keeps running and times are
-/// compared in steps of five seconds.
+/// Plays a list. Tries again if the players disagree after a slow run, because the clock keeps running, so their times
+/// may fall into different five-second steps.
 fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const LONGEST: Duration = Duration::from_secs(2);
     for _ in 0..10 {

@@ -1,5 +1,5 @@
-//! Tests that the store reads and converts data of the version before 0.1.0. The file `earlier_store.json` contains an
-//! unowned thread, a thread of the owner `ada`, and a destroyed thread.
+//! Tests that the store reads and converts data from the version before 0.1.0. The file `earlier_store.json` contains
+//! an unowned thread, a thread of the owner `ada`, and a destroyed thread.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

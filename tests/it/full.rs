@@ -115,7 +115,7 @@ async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
     assert!(scope.end().await);
 }
 
-/// A request that destroys a thread is counted too, and must succeed while Redis is full.
+/// Rate limits must work while Redis is full: a request that destroys a thread counts towards them, and must succeed.
 #[tokio::test]
 async fn what_is_written_is_counted() {
     let redis = Arc::new(RedisServer::start());

@@ -10,7 +10,7 @@ use threadkeep_store::Clock;
 use crate::conformance::room::{Room, redis_on, set};
 use crate::support::redis::RedisServer;
 
-/// 281 threads per bucket, so that the unused end of the last block of each log counts little.
+/// Puts 281 threads into each bucket, so that the unused end of each log's last block hardly matters.
 const THREADS: usize = 72_000;
 const OVERHEAD_BYTES: u64 = 150;
 /// The recommended settings for hashes, by the names that all versions of Redis accept.

@@ -39,9 +39,9 @@ export async function peekTail(id: string, key: string, tail: number, signal: Ab
 const TRIES = 5;
 
 /**
- * Sets a key if its value is `before`. `undefined` means that the key must be absent. If the value differs, changes
- * nothing and returns the current value. The write is conditional on the thread's version. If another write changed the
- * version, reads the key again and retries.
+ * Sets a key if its value is `before`, or if the key is absent and `before` is undefined. Otherwise changes nothing and
+ * returns the current value. The write is conditional on the thread's version. If another write changed the version,
+ * reads the key again and retries.
  */
 export async function setKeyFrom(id: string, key: string, before: string | undefined, value: string): Promise<{ value: string | undefined } | undefined> {
   for (let tries = 1; ; tries++) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
-/** Side of a block in pixels. Close to the height of a line, so that a different font inks the same blocks. */
+/** Side length of a block in pixels. Close to the height of a line, so that a different font inks the same blocks. */
 const BLOCK = 16;
 /** Left edge of the compared area, in pixels. Excludes the menu, which is the same on all pages. */
 const LEFT = 192;

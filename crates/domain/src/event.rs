@@ -70,11 +70,11 @@ pub enum EventKind {
         /// True if the metadata was set.
         metadata: bool,
     },
-    /// The end of a thread. Its final state is archived under its id and life, unless the thread was erased.
+    /// The end of a thread. The final state is archived under the thread's id and life, unless the thread was erased.
     Destroyed {
         /// Why the thread ended.
         reason: EndReason,
-        /// True if the final state was lost, because no server was running in the grace period after the end.
+        /// True if the final state was lost, because no server was running during the grace period.
         state_lost: bool,
     },
     /// The move of a live thread to a different id. Later events have the new id.
@@ -201,7 +201,7 @@ impl Event {
         )
     }
 
-    /// Returns whether the event reports a change. Ends of threads, moves and completed requests are not changes.
+    /// Returns whether the event reports a change. Thread ends, moves and completed requests do not count as changes.
     #[doc(hidden)]
     #[must_use]
     pub fn is_state_change(&self) -> bool {
@@ -304,7 +304,7 @@ impl EventTypes {
         self.0 & 1 << event_type as u16 != 0
     }
 
-    /// Returns whether the set contains types that are logged only on demand.
+    /// Returns whether the set contains event types that are logged only on demand.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {

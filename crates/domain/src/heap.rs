@@ -27,7 +27,7 @@ pub const fn table<T>(capacity: usize) -> u64 {
     block(capacity * 8 / 7 * (size_of::<T>() + 1))
 }
 
-/// Returns the heap size of a B-tree with `len` elements. A node has room for 11 elements. Except for the root, a node
+/// Returns the heap size of a B-tree with `len` elements. A node has room for 11 elements. Every node except the root
 /// holds at least 5 elements.
 pub const fn tree<T>(len: usize) -> u64 {
     let nodes = match len {

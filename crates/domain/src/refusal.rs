@@ -142,7 +142,7 @@ pub enum Refusal {
     /// The thread already exists.
     #[error("the thread exists already")]
     ThreadExists,
-    /// The creation time of an imported thread is in the future by more than the allowed clock skew.
+    /// The creation time of an imported thread is ahead of the current time by more than the allowed clock skew.
     #[error("the thread was created later than now")]
     CreatedAhead,
     /// The thread ended recently, and its id still rejects writes.

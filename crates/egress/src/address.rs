@@ -55,8 +55,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Accepts global unicast addresses (`2000::/3`). Rejects 6to4 addresses, because they can reach any IPv4 address, and
-/// addresses for documentation or protocol assignments, such as Teredo.
+/// Accepts global unicast addresses (`2000::/3`), except those for documentation or protocol assignments, such as
+/// Teredo. Also rejects 6to4 addresses, because they can reach any IPv4 address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,

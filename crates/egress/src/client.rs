@@ -9,7 +9,7 @@ pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 /// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure`
 /// adds options.
 ///
-/// If the machine has no certificate authorities, logs `failing` as a warning and supports only http.
+/// If the machine has no certificate authorities, logs `failing` as a warning and supports only HTTP.
 pub fn http_client(
     failing: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,

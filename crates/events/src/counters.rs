@@ -21,9 +21,9 @@ pub struct EventCounters {
     pub reaper_lag_ms: Counter,
     /// 1 if the reaper has stopped because the clocks of this replica and the store differ too much, else 0.
     pub reaper_stopped: Counter,
-    /// Open streams of threads.
+    /// Open streams of the events of one thread.
     pub thread_streams: Counter,
-    /// Open streams of all threads.
+    /// Open streams of the events of all threads.
     pub global_streams: Counter,
     /// Streams closed because their reader was too slow.
     pub streams_cut_off: Counter,
@@ -31,7 +31,7 @@ pub struct EventCounters {
     pub resets: Counter,
     /// Completed requests that were not logged because the queue was full or the store failed.
     pub sessions_dropped: Counter,
-    /// Unreadable records of events and endpoints that were skipped.
+    /// Records of events and endpoints that were skipped because they are unreadable.
     pub unreadable: Counter,
     /// Deliveries to webhook endpoints.
     pub webhooks: DeliveryCounters,

@@ -13,8 +13,8 @@ use threadkeep_store::{Backend, Erased, StoreError};
 
 /// Maximum number of concurrent erasures on a replica. Each can keep 100,000 erased lives of 100 bytes in memory.
 const AT_ONCE: usize = 4;
-/// Maximum number of running and waiting erasures on a replica. Callers beyond this number get an incomplete result.
-/// Also the maximum number of remembered results.
+/// Maximum number of running and waiting erasures on a replica. A call that would start another erasure gets an
+/// incomplete result. Also the maximum number of remembered results.
 const MOST: usize = 1_000;
 /// How long the result of an erasure is kept for a repeated call if no caller was waiting when the erasure ended.
 const REMEMBERED: Duration = Duration::from_secs(60);

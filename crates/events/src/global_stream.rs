@@ -16,7 +16,8 @@ use threadkeep_store::{Backend, Heads, StoreError};
 const LOGS: usize = 16;
 /// Maximum number of events per log in one read.
 const MOST: usize = 64;
-/// A reader that reached the end of all logs within this number of milliseconds has missed no trimmed events.
+/// A reader that reached the end of all logs less than this many milliseconds ago has not missed any trimmed events,
+/// unless the store has a memory limit.
 const NEAR_MS: u64 = 2_000;
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
@@ -35,7 +36,7 @@ pub enum GlobalItem {
         /// The reader's position at this item.
         cursor: Watermark,
     },
-    /// The reader has missed events that were not logged or have left the log.
+    /// The reader has missed events that were not logged, or that are no longer in the log.
     Reset {
         /// The reader's position at this item.
         cursor: Watermark,

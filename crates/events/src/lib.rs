@@ -157,8 +157,8 @@ impl Events {
         events
     }
 
-    /// Starts the tasks that end due threads and delete data whose retention period is over, in this replica's share of
-    /// the buckets.
+    /// Starts the tasks that work on this replica's share of the buckets. They end due threads, and delete data whose
+    /// retention period is over.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());

@@ -30,8 +30,8 @@ impl Pool {
         (0..buckets).filter(is_in).collect()
     }
 
-    /// Leases a fair share of the slots until `stop`, and publishes the leased slots through `held`. Gives up slots
-    /// whose lease may have expired.
+    /// Leases a fair share of the slots until `stop` is cancelled, and publishes the leased slots through `held`. Gives
+    /// up slots whose lease may have expired.
     pub(crate) async fn hold(
         self,
         leases: Arc<dyn Leases>,

@@ -47,8 +47,8 @@ impl fmt::Debug for Input<'_> {
     }
 }
 
-/// Parses JSON. Returns `None` if the text contains numbers outside the range of a double, lone surrogates or deep
-/// nesting, which the library rejects.
+/// Parses JSON. Returns `None` if `serde_json` rejects the text, for example because of lone surrogates, deep nesting
+/// or a number outside the range of a double.
 pub fn json(text: &str) -> Option<serde_json::Value> {
     serde_json::from_str(text).ok()
 }

@@ -1,6 +1,6 @@
 //! Mutates inputs of the corpus.
 //!
-//! The mutator relies only on traits that most formats share: punctuation separates parts, brackets nest, and digits
+//! The mutator relies only on features that most formats share: punctuation separates parts, brackets nest, and digits
 //! form numbers. Most mutated inputs are nearly valid.
 
 use std::ops::Range;

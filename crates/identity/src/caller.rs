@@ -39,8 +39,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns a caller whose new thread replaces `of`. Returns `None` for a provider, because it always names the same
-    /// thread.
+    /// Returns a caller whose new thread replaces `of`. Returns `None` for a provider, because a provider always names
+    /// the same thread.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);

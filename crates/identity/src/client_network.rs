@@ -6,8 +6,8 @@ use super::Identity;
 use threadkeep_domain::Fingerprint;
 
 impl Identity {
-    /// Returns a keyed digest of the client's IPv4 address or IPv6 /64 network, the smallest that a subscriber gets
-    /// (RFC 6177). Trusts forwarding headers only from trusted proxies. Returns `None` if the peer address is unknown.
+    /// Returns a keyed digest of the client's IPv4 address or IPv6 /64 network. Subscribers get no smaller network (RFC
+    /// 6177). Trusts forwarding headers only from trusted proxies. Returns `None` if the peer address is unknown.
     #[must_use]
     pub fn client_network(&self, request: &HttpRequest) -> Option<Fingerprint> {
         let client = self.proxies.client(request)?;

@@ -64,7 +64,7 @@ fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     Ok(key)
 }
 
-/// Returns whether `bytes` are a single ASN.1 sequence, like keys and certificates (ITU-T X.690, section 8.1). One in
+/// Returns whether `bytes` form a single ASN.1 sequence, as keys and certificates do (ITU-T X.690, section 8.1). One in
 /// 65,536 random base64 secrets also matches, and is rejected although it is valid.
 fn is_der(bytes: &[u8]) -> bool {
     let [0x30, length, rest @ ..] = bytes else {

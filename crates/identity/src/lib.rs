@@ -85,7 +85,8 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Kinds of rejections already logged: pages of other hosts, and pages behind a proxy that changes `Host`.
+    /// Flags for the rejections already logged: of pages from other hosts, and of pages behind a proxy that changes
+    /// `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
@@ -375,7 +376,8 @@ impl Identity {
         is_plain.then(|| format!("{scheme}://{host}"))
     }
 
-    /// Logs only the first rejection of each kind, because a wrong setting causes all writes from pages to be rejected.
+    /// Logs only the first rejection of each kind, because a wrong setting causes every write from a page to be
+    /// rejected.
     fn log_refusal(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {

@@ -8,8 +8,8 @@ use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
-/// Maximum size of an image in bytes. In base64, an image of this size takes 8 MiB, which is the maximum for all images
-/// of a response together.
+/// Maximum size of an image in bytes. In base64, an image of this size takes 8 MiB, the maximum total size of the
+/// images in a response.
 const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
 /// Maximum size of an upstream's answer in bytes. The answer contains the image in base64.
 const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;

@@ -15,7 +15,7 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question of `bytes` bytes on the runtime for responses. The question counts toward the limits for
+    /// Runs `question` on the runtime for responses. The question and its size, `bytes`, count toward the limits for
     /// responses in this process. Stops when the caller drops the future or the process stops.
     pub(crate) async fn run_apart<T: Send + 'static>(
         &self,

@@ -60,7 +60,8 @@ impl Catalog {
 }
 
 impl ResponseService {
-    /// Reads all items of a conversation before sequence number `before`. Returns `None` if they exceed 8 MiB.
+    /// Reads all items of a conversation before sequence number `before`. Returns `None` if the items exceed 8 MiB in
+    /// total.
     pub async fn all_before(
         &self,
         scope: &ScopeId,

@@ -13,7 +13,7 @@ const PAGE: usize = 500;
 pub(crate) struct Earlier {
     /// Oldest first.
     pub(crate) items: Vec<Json>,
-    /// Whether `items` is the whole conversation.
+    /// True if `items` is the whole conversation.
     pub(crate) is_whole: bool,
     /// Sequence number of the newest item.
     pub(crate) newest: Option<u64>,

@@ -211,7 +211,7 @@ impl ResponseService {
         }
     }
 
-    /// Finds responses without a driver. Resumes background responses, and closes all other responses.
+    /// Finds responses without a driver. Resumes those that run in the background, and closes the others.
     pub async fn look_after_open(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;

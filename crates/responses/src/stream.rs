@@ -37,7 +37,7 @@ pub struct ResponseStream {
     shared: Arc<Shared>,
     id: ResponseId,
     request: Arc<ResponseRequest>,
-    /// Whether the response existed before the request.
+    /// True if the response existed before the request.
     is_replay: bool,
     /// Number of the next item.
     next: u64,
@@ -45,7 +45,7 @@ pub struct ResponseStream {
     source: Source,
     /// Time of the last event or of the last check of the response's state, whichever is later.
     looked: Instant,
-    /// Whether the response had no driver at the last check.
+    /// True if the response had no driver at the last check.
     is_left: bool,
     pause: Duration,
 }

@@ -1,6 +1,6 @@
 use crate::request::ModelRequest;
 
-/// Headers that the client of an upstream may send. Any other header may come from a caller and must not be forwarded.
+/// Headers that the service may send to an upstream. Other headers may come from callers and must not be forwarded.
 const ALLOWED: [&str; 9] = [
     "accept",
     "accept-encoding",

@@ -44,7 +44,7 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub(crate) id: Id,
-    /// Whether the call is for a custom tool, which the Messages API does not support.
+    /// True if the call is for a custom tool, which the Messages API does not support.
     pub(crate) is_custom: bool,
     pub(crate) name: String,
     pub(crate) arguments: String,

@@ -11,9 +11,9 @@ pub struct ModelRequest {
     pub headers: Vec<(String, String)>,
     /// Null if the body is not JSON.
     pub body: Value,
-    /// Whether the client closed the connection before the answer was complete.
+    /// True if the client closed the connection before the answer was complete.
     pub is_abandoned: bool,
-    /// Whether the answer was complete, or failed as scripted.
+    /// True if the answer was complete, or failed as scripted.
     pub is_answered: bool,
     pub(crate) wire: &'static dyn Wire,
 }

@@ -1,4 +1,4 @@
-//! Applies the time limit for a single call to several calls as a whole, because a client waits for all of them.
+//! Limits the total time of several calls to the time limit for a single call, because a client waits for all of them.
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ pub struct ThreadService {
     policy: Arc<ThreadPolicy>,
     timeout: Duration,
     access: Access,
-    /// Whether reads leave the expiry time unchanged.
+    /// True if reads leave the expiry time unchanged.
     peeks: bool,
     /// Owner that a write assigns to a thread without an owner.
     owner: Option<Owner>,

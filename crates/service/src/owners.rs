@@ -38,9 +38,9 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`.
-    /// Returns `None` if the owner is not available: the life has just expired, was erased, or has moved to a different
-    /// id. Does not extend the thread's lifetime.
+    /// Returns whether a caller may see the events of a life. The owner of the life may differ from the current owner
+    /// of `id`. Returns `None` if the owner is not available: the life has just expired, was erased, or has moved to a
+    /// different id. Does not extend the thread's lifetime.
     pub async fn sees_life(
         &self,
         id: &ThreadId,
@@ -96,8 +96,8 @@ impl OwnerService {
         page(read, after, limit, filter).await
     }
 
-    /// Lists up to `limit` threads of all owners after `after`, ordered by id. Every page except the last may be short
-    /// or empty.
+    /// Lists up to `limit` threads of all owners after `after`, ordered by id. A page may be short or empty even if
+    /// more threads follow.
     pub async fn list_threads(
         &self,
         after: Option<ThreadId>,

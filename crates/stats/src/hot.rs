@@ -24,7 +24,7 @@ pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 pub(super) const PARTITIONS: usize = 64;
 const COUNTERS: usize = 16;
 
-/// The counters for one kind of use in one slot, allocated on first use.
+/// The counters for one kind of use in one time slot, allocated on first use.
 #[derive(Debug, Default)]
 pub(super) struct HotThreads(Vec<Partition>);
 

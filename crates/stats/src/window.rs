@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 const SLOT: Duration = Duration::from_secs(10);
-/// Number of slots, including the current one. Values are therefore never older than 60 s.
+/// Number of slots, including the current one. Six slots of 10 s keep no value for longer than 60 s.
 const SLOTS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// Returns slot `number`. Clears an older slot that is in its place. If a newer slot is there, returns the newer
-    /// slot instead.
+    /// Returns slot `number`, after clearing any older slot in its place. If a newer slot is in that place, returns the
+    /// newer slot instead.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
         let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
         if *of < number {

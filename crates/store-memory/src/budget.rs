@@ -66,8 +66,8 @@ impl Budget {
         self.limit_bytes
     }
 
-    /// Returns the size below which a full store accepts writes again. It is a sixteenth below the limit, so that the
-    /// store does not become full again after a few writes.
+    /// Returns the size below which a full store accepts writes again. The size is a sixteenth below the limit, so that
+    /// the store does not become full again after a few writes.
     pub(super) fn reopen_bytes(&self) -> u64 {
         self.limit_bytes - self.limit_bytes / 16
     }

@@ -50,7 +50,7 @@ const SHARDS: usize = 64;
 /// Maximum number of items ended, freed or deleted under one lock. A batch takes about a tenth of a millisecond.
 const BATCH: usize = 64;
 
-/// Default memory limit of the store in bytes. The server uses a limit that depends on the machine instead.
+/// Default memory limit of the store in bytes. The server sets its own limit, which depends on the machine.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// A store in the memory of this process. Clones share the data, and dropping the last clone frees the data.
@@ -79,7 +79,7 @@ struct Shards {
 /// Settings of an embedded store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Retention periods of ended threads and events. The grace period does not apply.
+    /// Retention periods of ended threads and events. [`Retention::grace`] is not used.
     pub retention: Retention,
     /// Memory limit of the store. At the limit, the oldest archives and events are deleted. If none are left, writes
     /// fail with [`StoreError::Full`]. Memory use is estimated; resident memory stays below 1.5 times the limit.
@@ -157,7 +157,7 @@ impl MemoryStore {
         shard.change(id, self.0.clock.now_ms(), change)
     }
 
-    /// Changes a thread. A full store accepts only retries of requests that it has answered.
+    /// Changes a thread. A full store accepts only retries of requests that it has already answered.
     fn change_in_room<T>(
         &self,
         id: &ThreadId,

@@ -12,7 +12,7 @@ pub(super) trait Due {
 
 /// Entries by id, with a queue of checks.
 ///
-/// Using an entry does not move it in the queue, so it costs nothing here. If an entry has been used since it was
+/// Using an entry does not move it in the queue, so uses cost nothing here. If an entry has been used since it was
 /// queued, its check queues it again at its actual due time.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
@@ -26,7 +26,8 @@ pub(super) struct Slots<K, E> {
 struct Slot<E> {
     entry: E,
     queued_ms: u64,
-    /// Bytes counted for the entry and its id. The entry may now be smaller, because reads remove expired data.
+    /// Number of bytes counted for the entry and its id. The entry may now be smaller, because reads remove expired
+    /// data.
     heap_bytes: u64,
 }
 
@@ -55,7 +56,7 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         slots.map(|(id, slot)| (id, &slot.entry))
     }
 
-    /// Returns an entry. The caller must not make the entry due earlier.
+    /// Returns an entry. The caller must not make the entry due sooner than it was.
     pub(super) fn get_mut(&mut self, id: &K) -> Option<&mut E> {
         self.slots.get_mut(id).map(|slot| &mut slot.entry)
     }

@@ -8,7 +8,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Counted, Listing, ThreadOrder};
 
-/// Number of buckets in a deployment, which is recorded in Redis at the first start.
+/// Number of buckets in a deployment. The number is recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;
 
 #[derive(Debug)]
@@ -31,7 +31,8 @@ pub(super) struct Bucket {
     pub(super) log: String,
     /// Key of the position up to which events have been deleted from the log.
     pub(super) horizon: String,
-    /// Keys of the copy into which the log is being rewritten, and of the random name of the task that rewrites it.
+    /// Two keys: one for the copy into which the log is being rewritten, and one for the random name of the rewriting
+    /// task.
     pub(super) log_copy: [String; 2],
     pub(super) archives: String,
     /// Open responses, sorted by due time.

@@ -116,7 +116,9 @@ pub struct RedisStore {
 impl RedisStore {
     /// Connects, and checks that the server is suitable for threads.
     ///
-    /// # Errors [`StoreError::Unavailable`] if the server is unreachable or too old, evicts keys that are still needed,
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`] if the server is unreachable or too old, evicts keys that are still needed,
     /// or contains data in a different key layout.
     pub async fn connect(settings: RedisSettings, clock: Clock) -> Result<Self, StoreError> {
         let names = KeyNames::new(&settings.key_prefix);

@@ -12,8 +12,8 @@ use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 /// checked once a second, which takes 4 ms in total.
 const LOOKED_AT: usize = 16;
 const SWEPT: usize = 100;
-/// Approximate number of events per call. Typical events take Redis 0.1 ms per call. The largest events, which name
-/// keys of 64 KiB, take 30 ms.
+/// Approximate number of events per call. A call takes Redis 0.1 ms for typical events, and 30 ms for the largest ones,
+/// which name keys of 64 KiB.
 const TRIMMED_MAX: usize = 5_000;
 
 #[async_trait]

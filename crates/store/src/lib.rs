@@ -160,7 +160,7 @@ pub struct Rotated {
 /// A store of threads.
 ///
 /// A read or write of a living thread atomically sets its expiry to now + TTL, unless [`Reader::touch`] is false. Once
-/// a thread has expired by the clock of the store, it reads as if it had never been written.
+/// a thread has expired by the store's clock, it reads as if it had never been written.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the whole state as compact JSON with its keys in bytewise order, or `None` if the thread does not exist.

@@ -32,7 +32,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Builds the context of a request that began at `started`. Its events and deliveries inherit `parent`.
+    /// Builds the context for a request that began at `started`. Its events and deliveries inherit `parent`.
     #[must_use]
     pub fn new(parent: Option<TraceParent>, started: Instant) -> Arc<Self> {
         Arc::new(Self {
@@ -42,7 +42,7 @@ impl Context {
         })
     }
 
-    /// Builds the context of work that is recorded as a span. The span becomes the parent of later work.
+    /// Builds the context for work that is recorded as a span. The span becomes the parent of later work.
     #[must_use]
     pub fn recorded(recording: Recording, started: Instant) -> Arc<Self> {
         Arc::new(Self {

@@ -60,7 +60,7 @@ pub(super) fn message(content: &[String]) -> AnswerPart {
     AnswerPart::Message(Json::from_compact(array(content)))
 }
 
-/// Builds a text part of a message. `text` is JSON-escaped, and has no quotes.
+/// Builds a text part of a message. `text` is JSON-escaped, without the quotes.
 pub(super) fn output_text(text: &str) -> String {
     output_text_with(&format!("\"{text}\""), "[]")
 }

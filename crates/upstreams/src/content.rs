@@ -16,7 +16,7 @@ pub(super) enum Part<'a> {
     File(&'a str),
 }
 
-/// Reads the parts of some content, which is an array, or a string that counts as one text part. Skips unknown parts.
+/// Reads the parts of `content`: an array of parts, or a string that counts as one text part. Skips unknown parts.
 pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
     let alone = inside(content).map(Part::Text);
     alone.into_iter().chain(elements(content).filter_map(part))

@@ -9,8 +9,8 @@ const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Maximum backoff, before jitter, if the upstream did not request a wait.
 const OWN_WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// Returns how long to wait before the next attempt: the requested wait, up to its maximum, or an exponential backoff
-/// with jitter. `attempt` is the number of retries so far.
+/// Returns how long to wait before the next attempt: the requested wait, up to `REQUESTED_WAIT_MAX`, or an exponential
+/// backoff with jitter. `attempt` is the number of retries so far.
 pub(super) fn wait(first: Duration, attempt: u32, requested: Option<Duration>) -> Duration {
     if let Some(requested) = requested {
         return requested.min(REQUESTED_WAIT_MAX);

@@ -99,7 +99,7 @@ impl Delivery {
     }
 }
 
-/// Creates the span of a delivery, following the conventions for
+/// Creates the span for a delivery, following the conventions for
 /// [HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client) and
 /// [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/). Omits the URL, because it may contain a
 /// secret. Also omits the subject, because it is a full thread id.

@@ -12,7 +12,7 @@ pub struct Endpoint {
     pub url: EndpointUrl,
     /// Types of the events to deliver.
     pub types: EventTypes,
-    /// Milliseconds since the Unix epoch; `None` for an endpoint in the settings.
+    /// Creation time in Unix milliseconds; `None` for an endpoint in the settings.
     pub created_ms: Option<u64>,
     pub(super) secrets: Secrets,
 }
@@ -78,7 +78,7 @@ impl Endpoint {
         serde_json::to_vec(&stored).expect("text and numbers always serialize")
     }
 
-    /// Parses the stored form. Returns `None` if it is malformed or has a different version.
+    /// Parses the stored form. Returns `None` if it is malformed or has a different format number.
     pub(super) fn read(name: &str, record: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(record).ok()?;
         if stored.format != FORMAT {

@@ -13,7 +13,7 @@ use crate::story::{Ended, LIST, Story};
 
 const WINDOW: usize = 50;
 const SHOWN: usize = 20;
-/// Number of turns per visitor, which is large enough for messages to drop out of the window.
+/// Number of turns per visitor. Large enough for messages to drop out of the window.
 const TURNS: u32 = 60;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! States of several hundred KiB, written in parts, and read in parts and as a whole. They stay below the limit.
+//! States of several hundred KiB, below the size limit. They are written in parts, and read in parts and as a whole.
 
 use reqwest::Method;
 

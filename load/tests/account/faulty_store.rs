@@ -22,7 +22,7 @@ pub(crate) enum Fault {
     /// Acknowledges a push, but does not store it.
     Drop,
     Double,
-    /// Stores a push twice if it creates a thread. Affects one in twenty such pushes.
+    /// Stores a push twice. Affects one in twenty of the pushes that create a thread.
     DoubleFirst,
     /// Stores all pushes, but reports an unknown outcome for one in fifty.
     Mute,
@@ -64,7 +64,7 @@ impl FaultyStore {
         number % period == FIRST % period
     }
 
-    /// Drops the push, and returns the answer for a stored push, computed from the previous content.
+    /// Drops the push, but answers as if it had been stored. Computes the answer from the previous content.
     async fn drop_push(
         &self,
         id: &ThreadId,
@@ -94,7 +94,7 @@ impl FaultyStore {
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
             Some(_) if length > 0 => bytes += 1,
             Some(_) => {}
-            // if the state has other keys, this size omits a comma, so the next answer reveals the fault
+            // this size omits a comma if the state has other keys, so the next answer reveals the fault
             None => bytes += key.as_str().len() as i64 + 5,
         }
         let mut operations = write.operations.to_vec();

@@ -55,7 +55,7 @@ fn a_push_that_is_done_twice_is_found() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// Only the answer to the duplicated push contains the id of the created thread, and that answer is wrong.
+/// The load test learns the id of the new thread only from the answer to the duplicated push, and that answer is wrong.
 #[test]
 fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
     let server = Server::start(Fault::DoubleFirst);

@@ -1,5 +1,5 @@
 /// Maximum size of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
-/// limits apply. Heads that exceed only the documented limit of 32 KiB are rejected with a problem object.
+/// limits apply. Heads between the documented limit of 32 KiB and this one are rejected with a problem object.
 const HEAD_BYTES: usize = 65_535;
 /// Maximum size of a header field that determines where a request ends. Also the maximum number of bytes that are kept
 /// from an unfinished line.

@@ -21,8 +21,8 @@ const LAST: Duration = Duration::from_secs(5);
 /// have to wait for a hundred others.
 const FULL_BYTES: usize = 65_536;
 
-/// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
-/// connection limit of the worker. Without a separate limit, clients could keep any number of them open.
+/// Maximum number of closing connections per worker that the server still reads from. Without this limit, clients could
+/// keep any number of them open, because closing connections do not count towards the worker's connection limit.
 const LINGERING: usize = 64;
 
 /// Holds back small writes to a worker's connections until all other ready tasks have run.

@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch. Retries as long as the collector could still accept the batch.
+    /// Sends a batch. Retries after failures that may be temporary.
     async fn send(&mut self, batch: Vec<Span>) {
         let count = batch.len() as u64;
         let body = Bytes::from(Request::of(batch, &self.replica).encode_to_vec());

@@ -1,7 +1,7 @@
 //! Measures the operations of the store, trait by trait.
 //!
-//! The compiler reports methods that are missing here. Clippy reports missing methods that have a default in the trait.
-//! No method waits for an event, so the duration of a call is the latency of the store.
+//! If a method is missing here, the compiler reports it, or Clippy if the trait has a default for the method. No method
+//! waits for an event, so the duration of a call is the latency of the store.
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 300;
 /// Number of answers that each connection requests. The socket buffers can hold the first few.
 const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
-/// Number of bytes of memory that each of the two workers may use for bodies.
+/// Memory that each of the two workers can use for bodies, in bytes.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// Maximum memory per connection for everything else: the write buffer, pending requests, and memory that the allocator
 /// has not returned.

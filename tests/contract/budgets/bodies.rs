@@ -13,7 +13,7 @@ use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 2 * 1_048_576;
-/// Number of bytes of memory that each of the two workers may use for bodies.
+/// Memory that each of the two workers can use for bodies, in bytes.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// Maximum memory per connection for everything else: buffers, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 350_000;

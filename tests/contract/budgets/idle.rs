@@ -25,7 +25,7 @@ fn state(thread: usize) -> String {
 }
 
 /// Covers two cases that are hard for the allocator: each worker thread allocates separately, and values are freed by a
-/// different thread than the one that allocated them.
+/// thread other than the one that allocated them.
 #[tokio::test]
 async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     let server = builder(Backend::Memory)
@@ -74,7 +74,8 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
     await_freed(&server, before, before + most).await;
 }
 
-/// Waits. Sends no requests, because they would make the allocator return freed memory.
+/// Waits until the server uses at most `most` bytes. Sends no requests, because they would make the allocator return
+/// freed memory.
 async fn await_freed(server: &Server, before: u64, most: u64) {
     let start = Instant::now();
     while server.resident_bytes() > most {

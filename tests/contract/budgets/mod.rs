@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::server::{Backend, Builder, Server};
 
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// Maximum CPU time that an unoptimized server may use while another client waits for `/healthz`.
+/// Maximum CPU time that an unoptimized server can use while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 

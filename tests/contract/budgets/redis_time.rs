@@ -162,8 +162,8 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
     // each push removes as many elements as fit in a chunk
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // in `inline`, each array fits in one field; in `chunked`, each array needs several; both states have as many
-    // arrays as possible
+    // in `inline`, each array fits in one field; in `chunked`, each array needs several fields; both states have as
+    // many arrays as possible
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));

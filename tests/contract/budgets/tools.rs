@@ -89,7 +89,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
     }
 }
 
-/// Reads a value of 32 KiB 127 times. As JSON inside JSON, the results would take 29 MB.
+/// Reads a 32 KiB value 127 times. As JSON inside JSON, the results would take 29 MB.
 #[tokio::test]
 async fn the_answers_to_one_message_are_bounded() {
     let call = |arguments: serde_json::Value, name| {

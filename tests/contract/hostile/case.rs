@@ -10,8 +10,8 @@ use super::world::{BLOCK, Made, World};
 pub(super) enum Case {
     /// HTTP requests, each sent after the answer to the previous request. Each request must be answered.
     InTurn(Vec<Request>),
-    /// HTTP requests, all sent at once on one connection. Each request up to the first answer that closes the
-    /// connection must be answered.
+    /// HTTP requests, all sent at once on one connection. The server must answer each of them until an answer closes
+    /// the connection.
     Pipelined(Vec<Request>),
     /// Concurrent requests on several connections. Each connection sends its requests one at a time.
     Together(Vec<Vec<Request>>),

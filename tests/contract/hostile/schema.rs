@@ -106,7 +106,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
         "keys" if schema["items"]["type"] == "string" => {
             json!([world.key(dice), world.key(dice)])
         }
-        // the `history` of an imported thread; its members depend on each other
+        // the members of an imported thread's `history` depend on each other
         "history" if dice.one_in(2) => json!({"first_seq": 1, "next_seq": 2, "items": []}),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
         "namespace" => json!([world.namespace(dice)]),

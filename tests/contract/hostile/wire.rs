@@ -237,7 +237,7 @@ pub(super) fn parse(
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
-    // `connection` is a list (RFC 9110, section 7.6.1); a 426 also lists `upgrade`
+    // `connection` is a list (RFC 9110, section 7.6.1); in a 426, it also contains `upgrade`
     let mut options = field("connection").unwrap_or_default().split(',');
     let is_closing = options.any(|option| option.trim() == "close");
     let start = end + 4;

@@ -1,4 +1,4 @@
-//! Names that requests use, and the objects that the server has created for them.
+//! Names that requests use, and objects that exist on the server.
 //!
 //! Names are derived from the index of the case. A block of 256 consecutive cases shares its names, so that these cases
 //! affect each other's data. The next block uses new names, because a destroyed thread rejects all further requests.

@@ -276,7 +276,7 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    // the command must split these ids, because the server accepts fewer in one request
+    // the command must send several requests, because the server accepts fewer ids in one request
     let many = ["--event", event].repeat(101);
     let many = [&["webhooks", "replay", id][..], &many].concat();
     for args in [&["webhooks", "replay", id][..], &many] {

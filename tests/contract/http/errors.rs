@@ -1,6 +1,6 @@
 //! Sends a bad request for each row of the error table, and checks the problem object in the answer.
 //!
-//! States, conditions, limits and identities have their own files.
+//! Errors about states, conditions, limits and identities are tested in other files.
 
 use reqwest::Method;
 

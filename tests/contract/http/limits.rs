@@ -285,7 +285,7 @@ async fn a_head_that_is_too_large_is_a_problem_of_its_own(server: &Server) {
     assert_eq!(raw::status(&fits), 200, "{fits}");
 }
 
-/// The connection or the parser rejects these heads before a request exists.
+/// The connection or the parser rejects these heads before the server creates a request.
 async fn a_head_that_no_parser_takes_has_no_body(server: &Server) {
     let answer = with_headers(server, "/v1/threads/current", 97, 1).await;
     assert_eq!(raw::status(&answer), 431, "{answer}");

@@ -190,7 +190,7 @@ async fn case(
         }
     };
     if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
-        // also send a credential that no setting requests; it must have no effect
+        // also send a credential that the settings do not ask for; it must have no effect
         let by = match (setting.owner, setting.identity) {
             (By::Own, By::Header) => By::Token,
             (By::Own, _) => By::Header,
@@ -270,7 +270,7 @@ fn thread_requests(id: &str) -> Vec<EndpointRequest> {
         "/v1/threads/current".to_owned(),
         format!("/v1/threads/{id}"),
     ];
-    // only one root requests the turn, because a second request would be rejected
+    // the second root omits the last request, which takes the turn, because the turn can be taken only once
     for (root, count) in roots
         .iter()
         .zip([thread_requests.len(), thread_requests.len() - 1])

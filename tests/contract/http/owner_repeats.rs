@@ -76,7 +76,7 @@ async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
 fn assert_no_secret(answer: &Answer, first: &Answer, case: &Case) {
     let (text, path) = (answer.text(), case.path);
     assert_eq!(answer.header("idempotency-replayed"), None, "{path} {text}");
-    // a request whose body contains the secret may get the secret back
+    // if the body of a request contains the secret, the answer may contain it too
     if !case.body.to_string().contains(SECRET) {
         assert!(!text.contains(SECRET), "{path} {text}");
     }

@@ -9,7 +9,7 @@ use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const HEAD: Duration = Duration::from_secs(5);
-/// Time limit for an action that the server takes after a few seconds. Long enough for a busy machine.
+/// Time limit for anything that the server does after a few seconds. Long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// How long the server waits for the next byte of a body.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -122,7 +122,7 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    // take longer than a head may take, but with shorter gaps than a body may have; retry if the machine paused
+    // send the body for longer than the time limit for heads, but with gaps shorter than `SILENCE`; retry after a pause
     for _ in 0..10 {
         let mut slow = connect(&server).await;
         slow.write_all(GET.as_bytes()).await.unwrap();

@@ -467,7 +467,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let second = second.json()["token"].as_str().unwrap().to_owned();
             by(here.delete("turn"), &second).send().await;
         }
-        // allow some late calls, because a replica may not be subscribed yet, or the machine may pause
+        // some callers may be late, because a replica may not be subscribed yet, or the machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
     }
     for other in waiting {

@@ -114,7 +114,7 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
 }
 
 async fn one_that_hangs_delays_no_other(backend: Backend) {
-    /// Number of threads. A replica cannot deliver events for this many threads in parallel.
+    /// More threads than a replica can serve in parallel.
     const THREADS: usize = 40;
     let mut times = Vec::new();
     // retry: a busy machine delays some attempts, but a hanging delivery that blocked others would delay all of them

@@ -63,7 +63,7 @@ async fn a_thread_lives_until_a_moment_before_its_end(room: Room) {
         thread.merge(&[set("k", "1")]).await;
         room.advance(thread.policy.ttl - MOMENT);
         let lives = thread.exists().await;
-        // if the machine stalled, the expiry may have passed, and the result proves nothing
+        // if the machine stalled, the thread may have expired, so the result proves nothing
         (start.elapsed() < MOMENT).then_some(lives)
     };
 

@@ -78,7 +78,7 @@ macro_rules! over_every_store {
 }
 
 /// Like `over_every_store`, but also runs each case on a standalone Redis and a cluster whose writes wait for a
-/// replica. Use it for chapters that cover every kind of write: effective, repeated and without effect. `hurried` cases
+/// replica. Use it for chapters that cover every kind of write: effective, repeated and ineffective. `hurried` cases
 /// do not wait for a replica, because they must write tens of thousands of times within a minute.
 macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {

@@ -35,8 +35,8 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
 /// closes connections that stay silent for too long.
 const WAVE: usize = 250;
 
-/// Pushes all numbers concurrently, and calls `go_on` once all pushes beyond both limits are rejected. Returns the
-/// numbers that took effect, and how long each rejection took.
+/// Pushes all numbers concurrently. Calls `go_on` once all pushes that exceed the limits on running and waiting calls
+/// have been rejected. Returns the numbers that took effect, and how long each rejection took.
 async fn push_all(
     server: &Server,
     thread: &OwnThread,

@@ -85,8 +85,8 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
 /// retry after a timeout of 2 s.
 const CONNECTIONS: f64 = 12.0;
 
-/// Maximum number of connections for writes that wait for replicas. Each of two workers opens 16 connections after the
-/// recovery, and 4 in earlier attempts.
+/// Maximum number of connections for writes that wait for replicas. Each of two workers opens 4 connections in attempts
+/// before Redis recovers, and 16 connections afterwards.
 const CONNECTIONS_OF_WRITES: f64 = 2.0 * (16.0 + 4.0);
 
 #[tokio::test]

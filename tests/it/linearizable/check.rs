@@ -6,7 +6,7 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// The numbers of comparisons made, so that a test can assert that it compared enough.
+/// Counts comparisons, so that a test can assert that it made enough of them.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     /// Number of reads that began after a write was acknowledged, and therefore had to show that write.

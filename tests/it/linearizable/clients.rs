@@ -120,7 +120,7 @@ impl Clients {
     }
 
     pub(super) fn hits(&self) -> (u64, u64) {
-        // count one worker of each replica, because its workers share a cache
+        // count the uses of only one worker per replica, because the workers of a replica share a cache
         let uses = self
             .workers
             .iter()

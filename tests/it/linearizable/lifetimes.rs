@@ -8,7 +8,7 @@ use super::history::{Event, Interval};
 /// Tolerance in milliseconds. Redis may set an expiry a moment after computing it.
 const SLACK_MS: u64 = 250;
 
-/// Readings of the Redis clock in milliseconds, with the same shift as `clock`. Each has the interval of its call.
+/// Readings of the Redis clock in milliseconds, shifted like `clock`. Each is stored with the interval of its call.
 pub(super) struct Times {
     redis: redis::Connection,
     clock: Clock,

@@ -57,7 +57,7 @@ pub(crate) enum Step {
     Advance(Duration),
     Watch,
     Reap,
-    /// Restores the life that ended last or, with an index, the life of a seen stamp.
+    /// Restores the life that ended last or, if an index is given, the life of the stamp that [`Wanted::Seen`] selects.
     Restore(Option<usize>),
 }
 
@@ -158,7 +158,7 @@ pub(crate) enum Expects {
 pub(crate) enum TombstoneCheck {
     Always,
     Never,
-    /// Checks only tombstones newer than the life of a seen stamp, whose index is counted as in [`Wanted::Seen`].
+    /// Checks only tombstones newer than the life of the stamp that [`Wanted::Seen`] selects with this index.
     After(usize),
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum Wanted {
     Exists,
     Version(u64),
     VersionAsItIs,
-    /// A seen stamp, counted back from the newest stamp, modulo the number of seen stamps.
+    /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
     Seen(usize),
 }
 

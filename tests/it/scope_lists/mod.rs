@@ -94,7 +94,7 @@ pub(crate) enum Op {
 pub(crate) enum Wanted {
     Exists,
     Version(u64),
-    /// A seen stamp, counted back from the newest stamp, modulo the number of seen stamps.
+    /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
     Seen(usize),
 }
 

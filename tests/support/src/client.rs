@@ -107,7 +107,7 @@ impl OwnThread {
         &self.client
     }
 
-    /// Returns a request to the thread if `path` is empty, or to a path below the thread such as `state`.
+    /// Returns a request to the thread if `path` is empty, or to a path below the thread, such as `state`.
     pub fn request(&self, method: Method, path: &str) -> Request {
         self.client
             .request(method, &below("current", path))

@@ -229,7 +229,7 @@ impl Drop for RedisServer {
 
 impl Directory {
     /// Creates the directory in the system's temporary directory, because `target` may be too deep: the path of a Unix
-    /// socket has at most 107 bytes.
+    /// socket is limited to 107 bytes.
     pub fn create() -> Self {
         let path = std::env::temp_dir().join(format!("threadkeep-it-{}", unique()));
         fs::create_dir(&path).unwrap();

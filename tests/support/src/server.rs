@@ -127,7 +127,7 @@ impl Server {
         number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
-    /// Returns the number of calls of a store operation. Returns 0 if the series does not exist yet, because the server
+    /// Returns the number of calls to a store operation. Returns 0 if the series does not exist yet, because the server
     /// creates it on the first call.
     pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
@@ -240,7 +240,7 @@ impl Builder {
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
-    /// Uses a different key prefix, so that the new server shares no threads with the server that has these settings.
+    /// Replaces the key prefix, so that the new server shares no threads with servers that use the current prefix.
     pub fn apart(self) -> Self {
         if self.is_set("THREADKEEP_REDIS_URL") {
             return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
@@ -385,7 +385,7 @@ pub fn cpu_time(pid: u32) -> Duration {
     /// Unit of times in /proc/PID/stat on Linux, which does not depend on the kernel's timer frequency.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // the preceding field is the program's name, which may contain spaces
+    // the last ")" ends the program's name, which may contain spaces
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let spent = fields.split(' ').skip(11).take(2);
     TICK * spent

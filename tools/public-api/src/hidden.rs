@@ -48,7 +48,7 @@ fn is_hidden(item: &Value) -> bool {
         .any(|attribute| attribute["other"] == "#[doc(hidden)]")
 }
 
-/// Removes hidden ids from the lists in `value`. Only lists of an item's parts contain numbers.
+/// Removes hidden ids from the lists in `value`. A number in a list is always the id of one of an item's parts.
 fn strip_lists(value: &mut Value, hidden: &HashSet<u64>) {
     match value {
         Value::Array(parts) => {

@@ -1,8 +1,8 @@
 //! Compares the library's public API with `public-api.txt`, and fails if they differ. With the argument `accept`,
 //! writes the current list instead. Usage: `cargo run -p threadkeep-public-api [accept]`
 //!
-//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. To hide the variable
-//! from build scripts, which would otherwise rebuild, Cargo runs this program as rustdoc.
+//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. Build scripts
+//! that see the variable would rebuild, so Cargo runs this program as rustdoc, and only this program sets the variable.
 
 mod hidden;
 mod merge;

@@ -7,7 +7,7 @@ const BATCH_ENTRIES = 100;
 
 export type PlainEntry = Omit<NewEntry, "ifAbsent">;
 
-/** Stores entries in batches. A batch is not larger than `limit`, unless it consists of a single larger entry. */
+/** Stores entries in batches. No batch is larger than `limit`, unless it consists of a single larger entry. */
 export async function putAll(
   kv: KeyValueBatch,
   entries: Iterable<PlainEntry>,

@@ -10,7 +10,7 @@ export const connectAll =
   async (cursor, signal) =>
     receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
 
-/** Opens the event stream of the identity's current thread, even if the identity moves to a different thread later. */
+/** Connects to the events of the identity's current thread. Follows that thread even if the identity moves. */
 export function connectThread({ settings, identity }: Sending, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {

@@ -14,7 +14,7 @@ export interface ServerRequest {
   extraMs?: number | undefined;
   /** Thread that the response names: "fresh" for a new thread of this identity, "other" for an unrelated thread. */
   names?: "fresh" | "other" | undefined;
-  /** If true, retries only if the server certainly did not perform the request. */
+  /** If true, retries only if it is certain that the server did not perform the request. */
   once?: boolean | undefined;
 }
 

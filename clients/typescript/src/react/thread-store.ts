@@ -19,7 +19,7 @@ import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
-/** Time limit in ms for all attempts of a write. Long enough for a restart of the server, which takes a few seconds. */
+/** Time limit in ms for all attempts at a write. Long enough for a restart of the server, which takes a few seconds. */
 const PATIENCE_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 

@@ -20,7 +20,7 @@ export async function startBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Bundles a script with the installed package and the React of this run. `name` is relative to tests/pages. */
+/** Bundles a script with the installed package and this run's version of React. `name` is relative to tests/pages. */
 export async function bundle(name: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [resolve(root, "pages", name)],
@@ -43,7 +43,7 @@ export interface Site {
   cut(): void;
 }
 
-/** Serves a page with `script` and `html`. At the same origin, forwards API calls to the server through a proxy. */
+/** Serves a page with `script` and `html`. Forwards API calls to the same origin to the server, through a proxy. */
 export async function startSite(server: string, script: string, html = ""): Promise<Site> {
   const proxy = await startProxy(server);
   const site: Server = createServer(async (request, response) => {

@@ -55,7 +55,7 @@ export class ThreadView {
   #controller = new AbortController();
   #stop: () => void;
   #hasLoaded = false;
-  /** Number of reads of the whole thread. Results of all but the newest read are dropped. */
+  /** Number of times the whole thread has been read. Only the results of the newest read are used. */
   #readings = 0;
 
   constructor(readonly id: string) {

@@ -13,7 +13,7 @@ import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
 import { forgetWords } from "./words.js";
 
-/** Number of threads to read per step. Without an owner, the list is in ID order until all are read. */
+/** Number of threads to read per step. Without an owner, the list is sorted by ID until all threads have been read. */
 const STEP = 1_000;
 /** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
 const PAGES_MAX = 50;

@@ -11,7 +11,7 @@ import { Gate } from "../../gate.js";
 const CONCURRENCY_MAX = 2;
 /** Number of messages to read. More than one, because the newest message may have no text. */
 const MESSAGES = 4;
-/** Maximum size of a state to read as a whole. From a larger state, reads only the key `messages`. */
+/** Maximum size of a state to read as a whole. If a state is larger, only the key `messages` is read. */
 const STATE_MAX_BYTES = 65_536;
 const THREADS_KEPT = 2_000;
 

@@ -25,7 +25,7 @@ pub enum ObjectFault {
 }
 
 /// Parses an object into keys and values. Keys must follow the rules of the `/v1` API. If a key is repeated, its last
-/// value counts.
+/// value is used.
 ///
 /// Fails as soon as the object has more than `max_keys` keys, because parsing a huge object would cost the server more
 /// than sending it costs the client.

@@ -23,8 +23,8 @@ pub fn is_foreign_compaction(item: &str) -> bool {
     is_compaction(item) && carried(KIND, item).is_none()
 }
 
-/// Converts an item to a form that models can read. A summary becomes a user message, because it must not gain
-/// authority over the conversation that it replaces.
+/// Converts an item to a form that models can read. A summary becomes a user message, so that it does not have more
+/// authority than the conversation that it replaces.
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {
     let summary = Some(item).filter(|item| is_compaction(item));

@@ -149,7 +149,7 @@ impl HeldResponse {
         self.answer.is_none().then_some(self.due_ms)
     }
 
-    /// Returns the reason that a different response cannot take the floor from this response. `id` is the id of this
+    /// Returns the reason why a different response cannot take the floor from this response. `id` is the id of this
     /// response.
     pub fn floor_conflict(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
@@ -274,7 +274,7 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // once the thread is gone, an erasure of its owner can find the response only for this long
+            // once the thread is gone, an erasure of the owner's data can find the response only for this long
             false => self.kept.min(kept),
         };
         self.keep(now_ms);

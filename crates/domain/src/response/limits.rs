@@ -12,7 +12,8 @@ pub struct ResponseLimits {
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum size in bytes of a model answer, and of all items of a response, not counting images. 1 KiB to 8 MiB.
+    /// Maximum size in bytes of one model answer, and maximum total size of a response's items without images. 1 KiB to
+    /// 8 MiB.
     pub max_bytes: u64,
     /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease when a third of the lease has passed.
     pub lease: Duration,
@@ -40,8 +41,8 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Returns the maximum total size of a process's responses, in bytes. A process that reaches this size begins no
-    /// further responses.
+    /// Returns the maximum total size of a process's responses, in bytes. A process that has reached this size does not
+    /// begin any more responses.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

@@ -44,8 +44,8 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// Name of the member that contains the number of the model answer. Present in the calls of an answer and in the items
-/// that follow the calls.
+/// Name of the member that contains the number of the model answer. The calls of an answer and the items that follow
+/// them have this member.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;

@@ -26,7 +26,7 @@ pub struct BeginResponse<'a> {
     pub due: Duration,
     /// Whether the response reserves the floor of its scope.
     pub floor: Floor,
-    /// The data that a different driver needs to continue, up to 8 MiB. If it is absent, no response begins; see
+    /// The data that a different driver needs to continue, up to 8 MiB. If `None`, the response does not begin; see
     /// [`Begun::Free`].
     pub request: Option<&'a Bytes>,
     /// The digest that identifies repeats of the request.
@@ -103,11 +103,12 @@ pub struct JournalEntry<'a> {
 pub struct EndResponse<'a> {
     /// The token of the driver. `None` ends the response regardless of its driver.
     pub token: Option<TurnToken>,
-    /// The number of journal entries that the end is based on.
+    /// The number of journal entries that the caller knows. The response ends only if the journal has this many
+    /// entries.
     pub entries: u64,
     /// The final events, preceded by the number of the first of them, which must be the response's next event number.
     pub events: (u64, &'a [Bytes]),
-    /// The answer to all later requests, up to 8 MiB.
+    /// The answer that all later requests for the response get, up to 8 MiB.
     pub answer: &'a Bytes,
     /// How long the answer is kept. In a thread's scope, the limit is the longer of two days and the archive's
     /// retention, so that an erasure of the owner can still find the answer.

@@ -43,7 +43,7 @@ impl Window {
         !self.is_full
     }
 
-    /// Returns how many of the newest items the model reads. Call this only after the last call to [`Self::admit`].
+    /// Returns how many of the newest items are in the window. Call this only after the last call to [`Self::admit`].
     #[must_use]
     pub fn items(&self) -> usize {
         match self.is_full {

@@ -18,7 +18,7 @@ pub struct Compaction<'a> {
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, 1 to `count`. They take the last of the replaced positions, up to `through`.
+    /// The new items, 1 to `count`. Their positions are the last of the replaced positions, ending at `through`.
     pub items: &'a [HistoryItem],
     /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,

@@ -40,8 +40,8 @@ pub struct Applied {
     pub taken: Vec<StoredItem>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
-    /// Whether the version changes. A write that [only adds](ScopeWrite::only_adds) data that already exists does not
-    /// change the version.
+    /// Whether the version changes. If a write [only adds](ScopeWrite::only_adds) data, and all of the data already
+    /// exists, the version does not change.
     pub is_change: bool,
 }
 
@@ -91,7 +91,7 @@ impl ScopeDocument {
         self.tasks_version
     }
 
-    /// Returns the data that the creator of the scope stores with the scope.
+    /// Returns the data that the creator of the scope stored with it.
     #[must_use]
     pub fn record(&self) -> Option<&Bytes> {
         self.record.as_ref()
@@ -109,7 +109,7 @@ impl ScopeDocument {
         self.is_sealed
     }
 
-    /// Exports the content. `times` are the times of the first and the last write.
+    /// Exports the content. `times` contains the times of the first and last write.
     pub fn image(&self, version: u64, times: (u64, u64), now_ms: u64) -> ScopeImage {
         let living = self.entries.iter().filter(|(_, entry)| entry.lives(now_ms));
         let keys = living.map(|(key, entry)| KeyImage {

@@ -27,7 +27,7 @@ pub struct ItemId(Box<str>);
 pub struct HistoryItem {
     /// The id. Appending a different value with the same id is rejected.
     pub id: ItemId,
-    /// Any JSON.
+    /// Any JSON value.
     pub value: Json,
 }
 

@@ -77,7 +77,7 @@ pub struct TaskChange {
     pub active_form: Option<String>,
 }
 
-/// An ordered list of up to 1,000 tasks, which take up to 131,072 bytes as JSON.
+/// An ordered list of up to 1,000 tasks. As JSON, the list may have up to 131,072 bytes.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct TaskList(Vec<Task>);
 

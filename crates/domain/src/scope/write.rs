@@ -109,7 +109,7 @@ pub struct TasksChange {
 /// A new record, and optionally the record that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
-    /// The new data that the creator of the scope stores with the scope, up to 64 KiB.
+    /// The new data that the creator stores with the scope, up to 64 KiB.
     pub new: Bytes,
     /// The record that the change is based on; `None` accepts any record.
     pub expected: Option<Bytes>,

@@ -91,7 +91,7 @@ impl Document {
         out.push(b'}');
     }
 
-    /// Checks that no value that a write is based on has changed.
+    /// Fails if a value that the write is based on has changed.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,

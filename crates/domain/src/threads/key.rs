@@ -6,8 +6,8 @@ use crate::{Heap, heap};
 const MAX_BYTES: usize = 256;
 const ANY_KEY_MAX_BYTES: usize = 65_536;
 
-/// A key of a state. In `/v1`, a key has 1 to 256 bytes of UTF-8 without control characters. In other protocols, a key
-/// has up to 65,536 bytes of any UTF-8. Keys are sorted bytewise.
+/// A key in a state. In `/v1`, a key is 1 to 256 bytes of UTF-8 without control characters. In other protocols, a key
+/// is up to 65,536 bytes of any UTF-8. Keys are sorted bytewise.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<str>);
 
@@ -50,7 +50,7 @@ impl Key {
         Ok(Self(text))
     }
 
-    /// Decodes a valid JSON string, and parses it as a key of `/v1`. Fails for a lone surrogate escape.
+    /// Decodes a valid JSON string, and parses it as a `/v1` key. Fails for a lone surrogate escape.
     pub fn from_json(string: &str) -> Result<Self, KeyError> {
         Self::new(unescape(string)?)
     }

@@ -48,7 +48,7 @@ impl ThreadId {
         Self::from_entropy(rand::random())
     }
 
-    /// Generates random ids until `is_wanted` returns true. That should take no more than a few hundred attempts.
+    /// Generates random ids until `is_wanted` accepts one. `is_wanted` should accept at least one in a few hundred ids.
     #[doc(hidden)]
     pub fn random_where(is_wanted: impl Fn(&Self) -> bool) -> Self {
         loop {

@@ -46,8 +46,8 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// Returns the index of an earlier snapshot that is continued by all arrays that do not continue the latest
-    /// snapshot.
+    /// Finds the arrays that do not continue the latest snapshot, and returns the index of an earlier snapshot that all
+    /// of them continue.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {

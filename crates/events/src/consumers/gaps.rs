@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Minimum interval between the reports of one slot. While an endpoint fails and the log is short, every read finds
-/// more gaps.
+/// Minimum interval between the reports of one slot. Without a minimum, every read could report gaps while an endpoint
+/// is failing and the log is short.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Gaps that one slot has found but not reported yet. A gap means that events left the log before they were delivered.
+/// Gaps that one slot has found but not reported yet. A gap means that events were deleted before they were delivered.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     found: usize,

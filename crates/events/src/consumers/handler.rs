@@ -10,8 +10,8 @@ const MOST_CHARS: usize = 200;
 /// in order, one at a time. Events of different threads are delivered concurrently.
 #[async_trait]
 pub trait Handler: fmt::Debug + Send + Sync + 'static {
-    /// Returns the event types to deliver. The types may change. If a type is added, events that were logged before
-    /// then are not delivered.
+    /// Returns the event types to deliver. The types may change. If a type is added, older events of that type are not
+    /// delivered.
     fn types(&self) -> EventTypes;
 
     /// Handles an event. The handler must be idempotent, because an event can be delivered again with the same id.

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::Outage;
 use threadkeep_store::{Backend, Clock, StoreError, millis};
 
-/// The kind of registry records that store when a replica last ran a consumer.
+/// The kind of the registry records that store when a replica last ran a consumer.
 const KIND: &str = "consumers";
 const MOST: usize = 10_000;
 const EVERY: Duration = Duration::from_secs(3_600);

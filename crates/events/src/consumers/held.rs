@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const SLOT_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
 /// If all slots together hold events of this total size in bytes, each slot is restricted to its share. The shares
-/// prevent failing endpoints from stopping the other endpoints. A replica may have a hundred endpoints with four slots
-/// each. Slots that start late or read concurrently can bring the total to twice this limit.
+/// prevent failing endpoints from stopping the other endpoints. Slots that start late or read concurrently can bring
+/// the total to twice this limit.
 const REPLICA_MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
 #[derive(Debug, Clone, Default)]

@@ -85,7 +85,7 @@ impl Events {
         open::open_at_log_end(&**self.backend(), name).await
     }
 
-    /// Shares in the work of an existing consumer until `self` stops or [`Self::end_consumer`] is called.
+    /// Takes a share of the work of an existing consumer until `self` stops or [`Self::end_consumer`] is called.
     #[doc(hidden)]
     pub fn start_consumer(
         &self,

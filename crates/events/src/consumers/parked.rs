@@ -7,7 +7,7 @@ const AT_ONCE: usize = 200;
 /// Highest sequence number that the text of an id can represent. Sequence numbers start over every millisecond.
 const LAST_SEQ: u64 = (1 << 40) - 1;
 
-/// An event that is no longer retried unless a replay is requested.
+/// An event that is retried only if a replay is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     /// The event itself.

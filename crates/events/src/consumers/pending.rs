@@ -22,7 +22,7 @@ pub struct Pending {
 /// Pending events of a consumer. The list may be up to one second old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingList {
-    /// The events, oldest first. If there are too many, contains an arbitrary subset.
+    /// The events, oldest first. If there are too many, the list contains an arbitrary subset.
     pub pending: Vec<Pending>,
     /// Total number of pending events.
     pub total: u64,

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use threadkeep_domain::Position;
 
-/// The position up to which a log was read, and the cursor up to which all events were handled.
+/// The position up to which a log was read, and the cursor, up to which all events were handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LogProgress {
     read: Position,

@@ -282,7 +282,7 @@ impl Slot {
         behind
     }
 
-    /// Reports logs that were trimmed past the position of this consumer. Call this only after the read.
+    /// Reports logs that were trimmed past the position of this consumer. Call this only after the logs were read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));

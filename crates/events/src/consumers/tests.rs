@@ -304,7 +304,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the other events are parked after their first attempt, because they are old by now and the consumer still fails
+    // the other events are parked after their first attempt, because they are old and the consumer is still failing
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 

@@ -13,7 +13,7 @@ use super::{Consumer, heartbeat, open};
 use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
 use threadkeep_store::{Leases, LedgerSignals};
 
-/// Number of consecutive renewals that may find no ledger before it is recreated.
+/// If more than this many consecutive renewals find no ledger, the ledger is recreated.
 const MISSING_MAX: u32 = 3;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Keeps the listeners of this replica by thread, and the position up to which each log was read for its listeners.
+//! Stores the listeners of this replica by thread, and the position up to which each log was read for its listeners.
 
 use std::collections::HashMap;
 use std::mem;

@@ -50,7 +50,7 @@ async fn a_log_is_wanted_from_where_the_first_listener_began() {
     one.start(at(10));
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
 
-    // events that were read from the later position are read again from the earlier one
+    // the log is wanted from position 10, so events that were read from position 20 are not delivered
     listeners.deliver_to_listeners(BUCKET, at(20), vec![event(thread, 21)]);
     assert_eq!(listeners.wanted(), [(BUCKET, at(10))]);
     let both = vec![event(thread, 11), event(thread, 21)];

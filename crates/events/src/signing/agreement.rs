@@ -16,8 +16,8 @@ pub(super) struct Agreement {
     /// Digests of the keys, in the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// Time at which this replica last received the cards. Cards are valid for [`LASTS`]. A process that was frozen for
-    /// longer than that may have missed replicas that started and stopped in the meantime. Uses monotonic times, so
+    /// Time at which this replica last received the cards. A process that was frozen for longer than [`LASTS`], the
+    /// lifetime of a card, may have missed replicas that started and stopped in the meantime. The time is monotonic, so
     /// that a clock change cannot shorten a wait.
     heard: Option<Instant>,
     /// The time since which all known replicas have had the chosen key.

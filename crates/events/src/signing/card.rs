@@ -33,7 +33,7 @@ impl Card {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a card. Returns `None` if the format is unknown, in which case the replica's keys also count as unknown.
+    /// Parses a card. Returns `None` if the format is unknown. The replica's keys then count as unknown too.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }

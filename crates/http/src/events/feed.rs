@@ -81,7 +81,7 @@ async fn reached(end: Option<Instant>) {
     }
 }
 
-/// Returns the next frame, or a comment if `source` has no event before `silent_until`. `None` ends the stream.
+/// Returns the next frame, or a comment if `source` has no event before `silent_until`. Returns `None` at the end.
 async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
     let item = tokio::select! {
         item = source.next() => item,

@@ -191,7 +191,7 @@ impl EntryObject {
     }
 }
 
-/// Approximate size of an entry's JSON object in bytes, without key and body.
+/// Approximate size of an entry's JSON object in bytes, without the key or body.
 const MEMBERS_BYTES: usize = 256;
 
 fn json_bytes(text: &str) -> usize {

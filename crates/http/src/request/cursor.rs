@@ -80,8 +80,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // omits 1, which means that the history is empty, because cursors from earlier server versions do not contain
-        // it
+        // omits a `next_seq` of 1 (an empty history), as in cursors from earlier server versions
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }

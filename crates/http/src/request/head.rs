@@ -8,8 +8,8 @@ use threadkeep_web::ApiError;
 
 /// Size limit for the URL. Leaves room for 20 percent-encoded keys of maximum length in the query.
 const URL_BYTES: usize = 16_384;
-/// Size limit for the URL and the headers together. Half of it is enough for the largest cookies that browsers send and
-/// load balancers forward.
+/// Size limit for the URL and the headers together. Half of that is enough for the largest cookies that browsers send
+/// and load balancers forward.
 const HEAD_BYTES: usize = 32_768;
 /// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. Requests with more than 96
 /// headers or a head of more than 64 KiB are rejected before this check, with the same status but no body.

@@ -180,7 +180,8 @@ impl Listened {
     }
 }
 
-/// Returns the owner on whose behalf a request acts. A request with an API key for threads is not bound to an owner.
+/// Returns the owner on whose behalf a request acts. A request with an API key that grants access to threads is not
+/// bound to an owner.
 pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     match api.identity.asks_for_owners() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),

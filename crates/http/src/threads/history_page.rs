@@ -9,7 +9,8 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{Segment, StoredItem};
 use threadkeep_store::HistoryPage;
 
-/// Maximum size of a page, unless a single item is larger. The store reads all requested items, up to 8 MiB of history.
+/// Maximum size of a page, unless a single item is larger. The store may read more before the page is shortened: up to
+/// 8 MiB of history.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// A page of a history.
@@ -102,8 +103,8 @@ impl<'a> HistoryItemObject<'a> {
     }
 }
 
-/// Shortens a page to `limit` items and to [`PAGE_MAX_BYTES`]. Returns the position where the next page begins, or
-/// `None` on the last page.
+/// Shortens a page to `limit` items and to [`PAGE_MAX_BYTES`]. Returns the position of the last remaining item, from
+/// which the next page continues, or `None` on the last page.
 pub(super) fn cut_page(items: &mut Vec<StoredItem>, limit: usize) -> Option<u64> {
     let read = items.len();
     items.truncate(limit);

@@ -95,7 +95,7 @@ pub(crate) async fn get_thread(
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
-            // ignores `If-None-Match`, because all threads that do not exist share a tag but not an id
+            // ignores `If-None-Match`, because all nonexistent threads have the same entity tag but different ids
             let object = ThreadObject::absent(&target.id, policy);
             content(
                 &conditions.without_none_match(),

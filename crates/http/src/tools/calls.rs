@@ -11,7 +11,7 @@ use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
 
-/// Number of nesting levels around a value: body, list, call, function, arguments.
+/// Number of nesting levels around a value: body, list, call, function and arguments.
 const AROUND: usize = 5;
 
 /// Call the tools in a model's message

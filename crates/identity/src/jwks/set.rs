@@ -48,13 +48,13 @@ impl KeySet {
         self.0.len()
     }
 
-    /// Returns whether a key could verify a token with key id `id`. If the token has no key id, every key could.
+    /// Returns whether any key could verify a token with the key id `id`. A token without a key id matches every key.
     pub(super) fn may_verify(&self, id: Option<&str>) -> bool {
         self.0.iter().any(|key| key.matches_id(id))
     }
 
-    /// Returns the keys that match the header's key id and allow its algorithm. A token must not choose how a key is
-    /// used.
+    /// Returns the keys that match the header's key id and allow the header's algorithm. The key, not the token,
+    /// determines which algorithms are allowed.
     pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &Verifier> {
         let is_candidate = |key: &&SetKey| {
             key.matches_id(header.kid.as_deref()) && key.algorithms.contains(&header.alg)

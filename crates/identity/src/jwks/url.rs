@@ -6,7 +6,7 @@ use reqwest::Url;
 
 const MAX_BYTES: usize = 2_048;
 
-/// The URL of a JWK Set: https, or http to a loopback address, so that no attacker on the network can replace keys.
+/// The URL of a JWK Set. Must use https, or http to a loopback address, so that nobody on the network can replace keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JwksUrl(Url);
 

@@ -57,7 +57,7 @@ impl SearchKind {
         }
     }
 
-    /// Returns whether the server requires a key. Servers that require no key do not accept one.
+    /// Returns whether the server requires a key. Servers that do not require a key do not accept one.
     #[must_use]
     pub fn has_key(self) -> bool {
         match self {

@@ -10,7 +10,7 @@ pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
 pub(super) const VALUES_MAX: usize = 2_000;
 pub(super) const BATCH_MAX: usize = 32;
 /// Total size of a batch's answers after which the remaining messages are rejected. A message of 100 bytes can request
-/// up to 131,072 bytes of a scope, and its answer contains them twice.
+/// up to 131,072 bytes of a scope, and its answer contains that data twice.
 pub(super) const ANSWERS_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// An error in a body, with the message's id if it is readable.

@@ -52,7 +52,8 @@ fn id(object: &str) -> Option<RequestId> {
     serde_json::from_str(member(object, "id")?).ok()
 }
 
-/// Replaces each object in `params.arguments` with `{}`. Returns the last replaced object.
+/// Replaces `params.arguments` with `{}` if it is an object, and returns that object. If the member is repeated,
+/// replaces every such object and returns the last.
 fn without_arguments(message: &str) -> (String, Option<&str>) {
     let mut arguments = None;
     let envelope = with_changed(message, "params", |params| {

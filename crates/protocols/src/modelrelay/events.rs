@@ -162,7 +162,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, AT_ONCE).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced the requested events, and the next read finds them
+            // newer events have replaced the requested events, and the next read finds the newer events
             self.wanted.state_seq = Some(self.run.last_told);
             return Ok(true);
         };

@@ -1,7 +1,7 @@
 //! The API of `ModelRelay`'s published clients: state handles, sessions with messages, runs as scopes, and tools.
 //!
 //! The API is served below `/api/v1`, and at the root for clients whose base URL has no path. Every request needs an
-//! API key of this server, in `X-ModelRelay-Api-Key` or as a bearer token. The clients only send keys that begin with
+//! API key of this server, in `X-ModelRelay-Api-Key` or as a bearer token. The clients send only keys that begin with
 //! `mr_sk_`, so `THREADKEEP_API_KEYS` must contain such a key, for example `relay:mr_sk_...`. All objects belong to one
 //! project.
 //!

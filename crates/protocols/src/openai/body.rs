@@ -9,7 +9,7 @@ use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
-/// Number of nesting levels around an item: the list of items, as in a thread's state.
+/// Number of nesting levels around an item: the list that contains the items.
 const AROUND: usize = 1;
 
 pub(super) struct ObjectBody(Json);

@@ -32,13 +32,13 @@ const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count
 
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request that opens a socket. Each message of the socket is handled as part of that request.
+/// A request that opens a socket. Each message on the socket is handled as part of that request.
 pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// True if the request is a message of a socket. Headers that identify repeated requests do not apply to messages.
+    /// True if the request is a message on a socket. Headers that identify repeated requests do not apply to messages.
     pub(super) is_message: bool,
 }
 

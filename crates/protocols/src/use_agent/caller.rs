@@ -14,9 +14,9 @@ const CHANNEL: &str = "channel:";
 
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// A caller with an API key of this name. May act for any owner.
+    /// A caller with the API key of this name. Such a caller may act for any owner.
     BackEnd(Arc<str>),
-    /// A user, limited to its own threads.
+    /// A user. Users may access only their own threads.
     User(Owner),
 }
 

@@ -75,7 +75,7 @@ fn derived(value: &str) -> Option<String> {
 
 /// Returns the text of a user message. `value` may be truncated.
 fn content(value: &str) -> Option<Cow<'_, str>> {
-    // a value within three bytes of the size limit may be truncated
+    // values are cut at a character boundary, so a truncated value can be up to three bytes shorter than the limit
     if value.len() + 4 > GLANCE_MAX_BYTES {
         return cut_content(value).map(Cow::Owned);
     }
@@ -92,7 +92,7 @@ fn cut_content(value: &str) -> Option<String> {
     if !is_of_user {
         return None;
     }
-    // the limit exceeds the largest title: 80 surrogate pairs, whose escapes take 960 bytes
+    // the limit leaves room for the longest title: 80 surrogate pairs, which take 960 bytes when escaped
     let mut quoted = String::from("\"");
     let mut rest = content;
     while !rest.is_empty() && !rest.starts_with('"') && quoted.len() < 2_048 {

@@ -360,7 +360,7 @@ impl Shared {
     }
 }
 
-/// Returns the failure for messages that do not fit in the thread's state. The items may still fit in its history.
+/// Returns the failure for messages that do not fit in the thread's state. The items may still fit in the history.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(

@@ -16,7 +16,7 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Number of calls by which an answer may exceed the response's call limit. Each excess call only receives an error,
+/// Number of calls by which an answer may exceed the response's call limit. Each excess call receives only an error,
 /// which costs one write.
 const EXCESS_CALLS: usize = 1_000;
 
@@ -128,8 +128,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left. For a background response, the time limit is counted from the
-    /// request, even if another replica resumes the response. Otherwise, a repeated request restarts the time limit.
+    /// Returns the time that the response has left. The time limit for a background response starts when the response
+    /// is requested, even if another replica resumes the response later. For other responses, it restarts with each
+    /// repeated request.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {

@@ -31,7 +31,7 @@ const PAGE: usize = 256;
 /// Estimated overhead of an event, in bytes.
 const EVENT_BYTES: u64 = 128;
 /// Maximum total size of a response's pieces, as a multiple of the maximum size of its items. The pieces can be larger
-/// than the items, because an upstream may break off and start again. Beyond the limit, only complete items are
+/// than the items, because an upstream may abandon an answer and start again. Beyond the limit, only complete items are
 /// reported.
 const PIECES_FACTOR: u64 = 4;
 
@@ -314,8 +314,8 @@ impl EventQueue {
         numbers
     }
 
-    /// Reports that the server is running a call. Returns the index of the call's item. Assigns an index if the
-    /// journal, written by an older version, contains none.
+    /// Reports that the server is running a call. Returns the index of the call's item. If an older version wrote the
+    /// journal, the call may have no index, so one is assigned.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,

@@ -35,7 +35,7 @@ pub(crate) struct Course {
     for_client: Vec<ClientCall>,
     pub(crate) steps: u32,
     pub(crate) calls: u32,
-    /// Whether the last answer contains calls for the client.
+    /// True if the last answer contains calls for the client.
     pub(crate) has_client_calls: bool,
     pub(crate) usage: Usage,
     /// Final status of the response according to the last answer. `None` if the model must answer again.

@@ -11,7 +11,7 @@ use threadkeep_domain::{ItemKind, Json, member_text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver has resumed the response. Readers that followed the previous driver received its failure with the same
+    /// A driver has resumed the response. Readers that followed the previous driver received its failure under the same
     /// number as this event.
     Resumed,
     ItemAdded {
@@ -72,7 +72,7 @@ pub enum ResponseEvent {
     ItemDone {
         index: u64,
         item: Json,
-        /// Whether a limit or a filter cut the item short. Such an item has the status `incomplete`, but is part of the
+        /// True if a limit or a filter cut the item short. Such an item has the status `incomplete`, but is part of the
         /// output.
         #[serde(default)]
         is_cut: bool,
@@ -191,7 +191,7 @@ impl CallKind {
         }
     }
 
-    /// Returns the events at the start of a call that the server runs.
+    /// Returns the events that are sent when the server starts running a call.
     pub(crate) fn begins(self) -> &'static [CallEvent] {
         match self {
             Self::Function | Self::Custom => &[],

@@ -16,7 +16,7 @@ use threadkeep_service::tools::Outcome;
 /// different lengths.
 const RESPONSE_DIGITS: usize = 32;
 const NUMBER_DIGITS: usize = 20;
-/// Number of low bits that hold the number of an item. The higher bits hold the creation time of the response.
+/// Number of low bits that hold the item number. The higher bits hold the creation time of the response.
 const NUMBER_BITS: u32 = 16;
 /// Member that holds an item's upstream id. Set only if the item's own id cannot contain the upstream id.
 const UPSTREAM_ID: &str = "upstream_id";

@@ -42,8 +42,8 @@ impl MessageWindow {
     }
 }
 
-/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the data of
-/// images and files.
+/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the image and
+/// file data.
 fn said_by_user(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {

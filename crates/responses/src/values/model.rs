@@ -148,7 +148,7 @@ pub struct Function {
     pub description: Option<String>,
     /// JSON Schema of the arguments.
     pub parameters: Option<Json>,
-    /// Whether the model must follow the schema.
+    /// True if the model must follow the schema.
     pub strict: Option<bool>,
     /// Set for a custom tool, which the model calls with text instead of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ pub struct Parameters {
     pub presence_penalty: Option<Json>,
     /// A number from -2 to 2, except 0.
     pub frequency_penalty: Option<Json>,
-    /// Whether texts include the log probabilities of their tokens.
+    /// True if texts include the log probabilities of their tokens.
     pub logprobs: bool,
     /// Number of alternative tokens at each position, 1 to 20.
     pub top_logprobs: Option<u64>,
@@ -218,7 +218,7 @@ pub struct Parameters {
     pub reasoning: Option<Json>,
     /// Requests reasoning in encrypted form, which can be sent back to an upstream that does not store responses.
     pub encrypted_reasoning: bool,
-    /// If true, the items for this server's searches list the URLs of the results.
+    /// True if the items for this server's searches list the URLs of the results.
     pub search_sources: bool,
     /// Array of stop sequences.
     pub stop: Option<Json>,

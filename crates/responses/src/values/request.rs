@@ -66,12 +66,12 @@ pub struct ResponseRequest {
     /// The items that a response without a conversation continues.
     #[serde(default)]
     pub continued: Option<ContinuedItems>,
-    /// Whether events are written while the response runs.
+    /// True if events are written while the response runs.
     pub is_streamed: bool,
-    /// Whether the response runs in the background. No caller waits for it, so replicas resume it when its driver
+    /// True if the response runs in the background. No caller waits for it, so replicas resume it when its driver
     /// stops.
     pub is_background: bool,
-    /// Whether the response can be read after it ends.
+    /// True if the response can be read after it ends.
     pub is_kept: bool,
     /// True if a repeated request can identify the response. Such a response is kept for a while even if `is_kept` is
     /// false.
@@ -98,7 +98,7 @@ pub enum ResponseContext {
 }
 
 impl ResponseContext {
-    /// Returns whether the response has a history, which no other response may change at the same time.
+    /// Returns whether the response has a history. No other response may change that history at the same time.
     pub(crate) fn has_history(self) -> bool {
         matches!(self, Self::Conversation | Self::Session)
     }

@@ -34,7 +34,7 @@ pub struct EndedResponse {
     pub request: Arc<ResponseRequest>,
     pub scope: ScopeId,
     pub outcome: Arc<Outcome>,
-    /// Whether the response had ended before the request.
+    /// True if the response had ended before the request.
     pub is_replay: bool,
 }
 

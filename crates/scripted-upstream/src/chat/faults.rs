@@ -44,7 +44,7 @@ const MEMBERS: [&str; 37] = [
     "verbosity",
     "web_search_options",
 ];
-/// Allowed members of messages, by role. The members for reasoning come from other providers.
+/// Allowed members of messages, by role. The members for reasoning are extensions of other providers.
 const ROLES: [(&str, &[&str]); 5] = [
     ("system", &["name"]),
     ("developer", &["name"]),

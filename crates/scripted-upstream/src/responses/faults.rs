@@ -1,4 +1,5 @@
-//! Finds mistakes for which OpenAI rejects a response request with status 400, or would reject it if items were stored.
+//! Finds mistakes for which OpenAI rejects a response request with status 400, and anything that depends on stored
+//! items.
 
 use std::collections::HashSet;
 

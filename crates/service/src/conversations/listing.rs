@@ -28,7 +28,7 @@ struct Search {
 }
 
 impl ConversationService {
-    /// Lists up to `limit` conversations of an owner. Returns `None` if a page would require reading more than
+    /// Lists up to `limit` conversations of an owner. Returns `None` if the page would require reading more than
     /// [`CONVERSATIONS_LOOKED_AT`] threads. Does not extend the threads' lifetimes.
     pub async fn list(
         &self,
@@ -100,7 +100,7 @@ impl ConversationService {
     }
 
     /// Reads the threads that moved above `top` during the search. The search may have missed them, because they moved
-    /// from the unread part of the list to the part that had been read.
+    /// from the unread part of the list to the part that had already been read.
     async fn catch_up(
         &self,
         search: &mut Search,

@@ -36,7 +36,7 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 /// total. The least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
 ///
 /// During the tombstone time, a destroyed thread rejects writes from clients that have an earlier snapshot and have not
-/// read the thread since. All other clients can immediately start a new life under the id, which they still use.
+/// read the thread since. All other clients still use the id, and can immediately start a new life under it.
 ///
 /// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
 /// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
@@ -59,8 +59,9 @@ pub struct Restored {
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. Archive lists contain the metadata, so its
-    /// size is limited to 128 KiB (more than under `/v1`), or to the policy's limit if that is higher.
+    /// Creates copies of `threads` for a client that waits up to `timeout`. The metadata may be larger than under
+    /// `/v1`, but archive lists contain it. Its size is therefore limited to 128 KiB, or to the policy's limit if that
+    /// is higher.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();

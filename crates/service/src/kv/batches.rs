@@ -10,7 +10,7 @@ pub struct BatchPut {
     /// Must be unique among the puts of the request.
     pub key: EntryKey,
     pub draft: EntryDraft,
-    /// Whether to put the entry only if none exists under `key`.
+    /// True to put the entry only if none exists under `key`.
     pub if_absent: bool,
 }
 
@@ -31,7 +31,8 @@ impl NamespaceService {
         let puts = puts.into_iter().map(async |put| {
             let terms = EntryTerms {
                 precondition: put.if_absent.then_some(Precondition::Version(0)),
-                // puts can share a key: the store remembers it per entry, and a request puts each entry only once
+                // all puts can share the idempotency key: the store remembers it per entry, and a request puts each
+                // entry only once
                 idempotency,
                 remembers_mismatch: true,
             };

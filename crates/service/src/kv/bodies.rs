@@ -43,8 +43,8 @@ impl NamespaceService {
         Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
     }
 
-    /// Lists entries like [`Self::list`], with their bodies. A page ends early when it is full, but always has room for
-    /// one entry.
+    /// Lists entries as [`Self::list`] does, and includes their bodies. A page ends early when it is full, but always
+    /// has room for one entry.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,

@@ -19,8 +19,8 @@ use threadkeep_store::{
 const LISTED: usize = 1_000;
 /// Maximum number of calls per page of a search.
 const LISTED_TIMES: usize = 4;
-/// Number of namespaces per call that measures usage. Redis looks up each namespace in each bucket, which takes 200 ms
-/// for 1,000 namespaces.
+/// Number of namespaces whose usage is measured per call. Redis looks up each namespace in each bucket, which takes
+/// 200 ms for 1,000 namespaces.
 const MEASURED: usize = 250;
 /// Maximum number of entries to read concurrently.
 const READ_AT_ONCE: usize = 16;

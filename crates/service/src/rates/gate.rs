@@ -117,8 +117,8 @@ impl Limited {
         Ok(())
     }
 
-    /// Selects the rates for the client's address. A write to a missing thread counts as the creation of a thread. The
-    /// origin of the id does not matter, because anyone can generate ids.
+    /// Selects the rates for the client's address. A write to a missing thread counts as the creation of a thread even
+    /// if this service generated the id, because anyone can generate ids.
     async fn of_address(
         &self,
         scope: &ScopeId,

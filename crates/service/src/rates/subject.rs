@@ -27,7 +27,7 @@ pub(super) struct Uncounted {
     pub(super) address: Option<Fingerprint>,
     pub(super) is_first: bool,
     pub(super) is_first_to_scope: bool,
-    /// True if the scope is a thread, and this request has not been checked yet for whether it creates the thread.
+    /// True if the scope is a thread, and this request has not yet checked whether that thread exists.
     pub(super) may_make: bool,
 }
 
@@ -59,7 +59,7 @@ impl RateSubject {
         address.ok().flatten()
     }
 
-    /// Stops counting against the client address of the current task, whose caller has proved to be a back end.
+    /// Stops counting against the client address of the task. Called once the caller has proved to be a back end.
     pub fn is_a_back_end() {
         // fails if there are no limits, because then no subject is set
         SUBJECT

@@ -152,8 +152,8 @@ impl Catalog {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
-    /// Lists a scope, then creates it, so that an existing scope is never unlisted. Then lists it again, because a
-    /// reader may have found it missing and removed it from the list.
+    /// Adds a scope to the list before creating it, so that an existing scope is never unlisted. Then adds it again,
+    /// because a reader may have found the scope missing and removed it from the list.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -232,7 +232,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Reads a scope. Returns `None` for a scope without a record, which a different protocol created.
+    /// Reads a scope. Treats a scope without a record as missing, because a different protocol created it.
     async fn find(
         &self,
         id: Uuid,

@@ -33,9 +33,9 @@ pub struct Session {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clearing {
-    /// Whether to clear keys and tasks.
+    /// True to clear keys and tasks.
     pub tool_state: bool,
-    /// Whether to fail if clearing would delete an uncompleted task.
+    /// True to fail if clearing would delete an uncompleted task.
     pub keep_unfinished: bool,
 }
 

@@ -20,7 +20,7 @@ pub enum ThreadChange {
 #[derive(Debug)]
 pub struct Changed {
     pub thread: Thread,
-    /// Whether this is the remembered answer to an earlier request with the same idempotency key.
+    /// True if this is the remembered answer to an earlier request with the same idempotency key.
     pub replayed: bool,
 }
 

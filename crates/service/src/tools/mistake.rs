@@ -43,7 +43,7 @@ pub(super) fn of_no_context(tool: Tool) -> Mistake {
     Mistake(format!("{tool} requires run or session context"))
 }
 
-/// Converts a rejection caused by the model to a mistake. Keeps all other errors.
+/// Converts a rejection caused by the model to a mistake. Returns all other errors unchanged.
 pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     let text = match &error {
         ServiceError::Refused(refusal) => of_refusal(tool, refusal),

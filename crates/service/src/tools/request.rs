@@ -16,7 +16,7 @@ pub(super) struct Request {
 pub(super) enum Action {
     Set {
         set: KvOperation,
-        /// Whether the result reports if the value was written.
+        /// True if the result reports whether the value was written.
         says_written: bool,
     },
     Get(ScopeKey),

@@ -156,7 +156,7 @@ impl Heap for List {
     }
 }
 
-/// Computed on each call, because there is only one list per kind of object.
+/// The size is computed on each call, because there is only one list per kind of object.
 impl Heap for Lists {
     fn heap_bytes(&self) -> u64 {
         self.0.values().map(Heap::heap_bytes).sum()

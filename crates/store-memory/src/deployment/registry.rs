@@ -12,7 +12,7 @@ use threadkeep_store::{Registry, StoreError};
 #[derive(Debug, Default)]
 pub(crate) struct Kinds(HashMap<String, BTreeMap<String, Bytes>>);
 
-/// Computed on each call, because operators create only a few hundred records.
+/// The size is computed on each call, because operators create only a few hundred records.
 impl Heap for Kinds {
     fn heap_bytes(&self) -> u64 {
         let record =

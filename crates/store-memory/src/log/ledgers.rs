@@ -149,8 +149,8 @@ impl Heap for Records {
     }
 }
 
-/// Computed on each call, because operators create few consumers. Leases are not counted, because each replica has only
-/// one.
+/// The size is computed on each call, because operators create few consumers. Leases are not counted, because each
+/// replica has only one.
 impl Heap for ConsumerState {
     fn heap_bytes(&self) -> u64 {
         let ledger = |ledger: &ConsumerLedger| {

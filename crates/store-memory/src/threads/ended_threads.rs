@@ -31,7 +31,8 @@ pub(crate) struct EndedThread {
     checkpoints: Vec<u32>,
     /// Sequence number of this life among all ended lives.
     number: u64,
-    /// Bytes counted for this entry. The entry may now be smaller, because a restore moves the scope out of it.
+    /// Number of bytes counted for this entry. The entry may now be smaller, because a restore moves the scope out of
+    /// it.
     heap_bytes: u64,
 }
 
@@ -137,8 +138,8 @@ impl EndedThreads {
         self.places.first().map(|place| place.archived_ms)
     }
 
-    /// Removes the oldest final state if it was archived at or before `archive_cutoff_ms` and its event has left the
-    /// log. Only the oldest is checked, because all others were archived later and have later events.
+    /// Removes the oldest final state if it was archived at or before `archive_cutoff_ms` and its end event is no
+    /// longer in the log. Only the oldest is checked, because all others were archived later and have later events.
     pub(crate) fn pop_oldest(
         &mut self,
         archive_cutoff_ms: u64,

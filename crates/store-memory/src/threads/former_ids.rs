@@ -3,8 +3,8 @@ use std::collections::{HashMap, VecDeque};
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::{Life, ThreadId};
 
-/// The former ids of rotated lives, so that an erasure covers the data under those ids. An id is kept while data may
-/// still exist under it.
+/// The former ids of rotated lives. An id is kept while data may still exist under it, because an erasure must cover
+/// that data.
 #[derive(Debug, Default)]
 pub(crate) struct FormerIds {
     of_life: HashMap<Life, Ids>,

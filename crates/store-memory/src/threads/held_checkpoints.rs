@@ -50,7 +50,7 @@ impl HeldCheckpoints {
         Ok(head)
     }
 
-    /// Builds the checkpoints of an image. Returns `None` if the thread never had a checkpoint.
+    /// Builds the checkpoints from an image. Returns `None` if the thread never had a checkpoint.
     pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
         let saved = image.saved.iter().map(|saved| {
             let checkpoint = Checkpoint {

@@ -157,7 +157,7 @@ impl LiveThread {
         Ok(self.finish(write, answers, now_ms))
     }
 
-    /// Checks that room is reserved if the write gives the thread to a different owner.
+    /// If the write gives the thread to a different owner, checks that room is reserved for the thread.
     pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
         let owner = write.owner.apply(self.owner.as_ref());
         match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
@@ -279,8 +279,8 @@ impl LiveThread {
         })
     }
 
-    /// Replaces the state and metadata with those of a checkpoint; `document` is its parsed state. Also returns the
-    /// previous document.
+    /// Replaces the state and metadata with those of a checkpoint; `document` is its parsed state. Returns the result
+    /// and the previous document.
     pub(crate) fn restore_content(
         &mut self,
         document: Document,

@@ -13,7 +13,8 @@ use threadkeep_store::{
     HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
 
-/// Number of ids checked under one lock for each requested thread. Most ids in a shard may belong to ended threads.
+/// Number of ids checked under one lock for each requested thread. More than one, because most ids in a shard may
+/// belong to ended threads.
 const LOOKED_AT: usize = 8;
 
 #[async_trait]

@@ -104,7 +104,8 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Remembers a result for a subject that ends at `its_end_ms`. Drops results older than a day. If there are at
-    /// least [`NEWEST`] results, also drops up to two older than a minute. Two suffice, because a call adds one.
+    /// least [`NEWEST`] results, also drops up to two older than a minute. Two suffice, because each call adds only
+    /// one.
     pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
         for step in 0..NEWEST {
             let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;

@@ -12,7 +12,7 @@ const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
 /// Size of a head, including the lengths of its texts, but not the texts themselves.
 const HEAD_BYTES: usize = 39;
-/// Size of a namespace's record, without the idle time and the end that may follow.
+/// Size of a namespace's record, without the idle time and end, which are optional.
 const RECORD_BYTES: usize = 13;
 const IDLE_BYTES: usize = 12;
 const USAGE_BYTES: usize = 18;

@@ -8,7 +8,7 @@ use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_mark};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 
-/// Maximum number of entries that one command purges, at 5 us per entry. Redis may run the commands for a hundred
+/// Maximum number of entries that one command purges. An entry takes 5 us, and Redis may run the commands for a hundred
 /// buckets in a row.
 const PURGED: u64 = 20;
 const DELETED: usize = 32;

@@ -303,8 +303,8 @@ impl RedisStore {
         cmd
     }
 
-    /// Stores `answer` for a request about a namespace, and returns the first answer that was stored. If `answer` is
-    /// `None`, only looks up the stored answer.
+    /// Stores `answer` for a namespace request, and returns the first answer that was stored. If `answer` is `None`,
+    /// only looks up the stored answer.
     async fn remember(
         &self,
         namespace: &Namespace,

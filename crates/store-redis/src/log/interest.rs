@@ -47,15 +47,15 @@ impl Interest {
             is_assumed: true,
         };
         if seen.is_some_and(|seen| seen.is_assumed) {
-            // Only one caller reads the key again. The other callers need not wait.
+            // Only one caller reads the key again, so the other callers need not wait.
             self.set(assumed);
         }
         let mut left = command("PTTL");
         left.arg(mark);
         // boxed, because this rare call would otherwise enlarge the future of every write
         let left = match Box::pin(calls.peek(left)).await {
-            // Only the node with this key is unavailable. Logs all changes, because a consumer would miss an unlogged
-            // change, whereas logging without a consumer is harmless.
+            // The node with this key is unavailable, but other nodes may accept writes. Logs all changes, because a
+            // consumer would miss an unlogged change, whereas logging without a consumer is harmless.
             Err(_) if calls.has_several_servers() => {
                 self.set(assumed);
                 return Ok(true);

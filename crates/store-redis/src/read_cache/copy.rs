@@ -8,7 +8,8 @@ use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPoli
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
-/// Maximum number of operations that a copy collects between reads. If a thread is only written, its copy is lost.
+/// Maximum number of operations that a copy collects between reads. A thread that is written but never read therefore
+/// loses its copy.
 const PENDING_MAX: usize = 256;
 /// Maximum number of bytes by which the pending operations may exceed the size of the state.
 const PENDING_BYTES_MAX: u64 = 4_096;
@@ -16,7 +17,7 @@ const PENDING_BYTES_MAX: u64 = 4_096;
 const PARSED_BYTES_MAX: u64 = 65_536;
 /// Minimum size of a text to compress. A shorter text fits into one or two packets without compression.
 const COMPRESSED_BYTES_MIN: usize = 1_024;
-/// Minimum time between two reads that move a thread's expiry, while it is at least `REMAINING_MIN` away.
+/// Minimum time between two reads that move a thread's expiry, while the expiry is at least `REMAINING_MIN` away.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 const REMAINING_MIN: Duration = Duration::from_secs(60);
 

@@ -25,7 +25,8 @@ use threadkeep_store::CacheUse;
 /// Number of parts of the cache. Each part has its own lock and an equal share of the bytes. States that are larger
 /// than a share are not cached.
 const SHARDS: usize = 8;
-/// Size in bytes of an entry without its content: its key and value, and its slots in the table and in the order.
+/// Size in bytes of an entry without its content: its key and value, and its slots in the hash table and the eviction
+/// order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
 /// Copies of threads, shared by all workers. The least recently used copies are evicted first.

@@ -28,7 +28,8 @@ impl Responses for RedisStore {
         id: &ResponseId,
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError> {
-        // every response is stored in the slot of its scope, so this id belongs to a response in a different scope
+        // a response is stored in the slot of its scope, so an id in another slot belongs to a response in a different
+        // scope
         if id.bucket() != self.names.bucket_of_scope(begin.scope) {
             return Err(Refusal::IdempotencyKeyReused.into());
         }

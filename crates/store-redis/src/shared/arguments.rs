@@ -19,7 +19,7 @@ pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
 }
 
 /// Returns the maximum lifetime of an archive: as long as clients can read the archive or the log may contain its
-/// event. The archive is swept earlier if possible.
+/// event. The archive is swept before it expires if possible.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
     let longest = retention.archive.max(retention.log_at_most());

@@ -10,8 +10,8 @@ use crate::transport::{Field, UNKNOWN, bytes};
 use threadkeep_domain::{Json, Key, Owner};
 use threadkeep_store::{Found, StoreError, Whole};
 
-/// Returns `None` if the fields do not belong to a thread. Fails if the size of the state differs from the size in the
-/// meta.
+/// Assembles a state from its fields. Returns `None` if the fields do not belong to a thread. Fails if the size of the
+/// state differs from the size in the meta.
 pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, StoreError> {
     let mut meta = None;
     let mut members = Vec::with_capacity(fields.len());

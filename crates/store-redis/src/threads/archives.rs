@@ -83,7 +83,7 @@ impl Archives for RedisStore {
 
 struct FoundArchive {
     archive: Archive,
-    /// True if the thread has been restored, so that only the event about its end still needs the archive.
+    /// True if the thread has been restored. If so, only its end event still needs the archive.
     is_restored: bool,
 }
 

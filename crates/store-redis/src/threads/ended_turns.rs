@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Number of notifications that are kept for a slow receiver. The receiver misses older ones.
+/// Maximum number of notifications that are kept for a slow receiver. If it falls further behind, it misses the oldest.
 const KEPT: usize = 1_024;
 /// Maximum time without a message before a subscription is replaced, because its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);

@@ -17,7 +17,8 @@ pub(super) enum Part {
     Before(String),
 }
 
-/// `portion` is the number of ids that were requested from `:n`, an earlier index: see `lua/shared/index.lua`.
+/// Parses a part of the index. `portion` is the number of ids that were requested from `:n`, an earlier index: see
+/// `lua/shared/index.lua`.
 pub(super) fn read_part(
     reply: &Value,
     after: Option<&ThreadId>,

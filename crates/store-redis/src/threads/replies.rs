@@ -228,7 +228,8 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
-/// Converts the index of a refused operation to an index in `operations`, because the script counts appends separately.
+/// Converts the script's index of a refused operation to an index in `operations`. The script counts appends
+/// separately.
 fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;

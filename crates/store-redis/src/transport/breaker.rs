@@ -26,7 +26,8 @@ pub(super) struct Breaker {
     /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// Number of times that the server was found to be silent. Connections made before the latest time are not trusted.
+    /// Number of times that the server was found to be silent. Connections made before the most recent such time are
+    /// not trusted.
     silences: AtomicU64,
 }
 
@@ -45,7 +46,7 @@ struct State {
 enum Trouble {
     /// A call timed out, and no call has been answered since then.
     Suspected,
-    /// No connection could be made, since the given time.
+    /// Connection attempts have failed since the given time.
     Unreachable(Arc<RedisError>, Instant),
     /// Neither a call nor the probe was answered.
     Silent,
@@ -61,7 +62,7 @@ struct ProbeInFlight {
 pub(super) enum Verdict<'a> {
     Pass,
     /// The call must not be sent now. If there is a future, it resolves at the end of a probe, and the caller must then
-    /// decide again.
+    /// call `judge` again.
     Refused(Fault, Option<Notified<'a>>),
 }
 

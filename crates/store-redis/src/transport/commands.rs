@@ -13,7 +13,7 @@ pub(crate) struct Command {
     is_guarded: bool,
 }
 
-/// A script call with one key. Several calls of one script can be sent as one: first all keys, then all arguments.
+/// A script call with one key. Several calls to one script can be sent as one: first all keys, then all arguments.
 pub(super) struct OneOfMany<'a> {
     pub(super) head: &'a [u8],
     pub(super) key: &'a [u8],

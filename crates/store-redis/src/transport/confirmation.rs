@@ -70,7 +70,7 @@ impl Confirmation {
     }
 }
 
-/// Returns a write that changes nothing, for a key in the slot of `cmd`.
+/// Returns a write that changes nothing, in the same slot as `cmd`.
 pub(super) fn mark_beside(cmd: &Command) -> Command {
     mark(key_of(cmd).unwrap_or_default())
 }

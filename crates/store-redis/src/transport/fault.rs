@@ -40,7 +40,7 @@ impl Fault {
     }
 
     /// Returns whether the server was out of memory and did nothing. Redis checks its memory only before the first
-    /// write of a script. Redis 6.2 wraps the error in a script error without a code of its own.
+    /// write of a script. Redis 6.2 wraps the error in a script error that has no code of its own.
     pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;

@@ -67,8 +67,8 @@ impl CallLimiter {
         self.permits.try_acquire().ok()
     }
 
-    /// Returns the latest time at which a permit is still useful. A call that is sent any later may be executed, but
-    /// its reply would miss the deadline, and the connection would be closed.
+    /// Returns the latest time at which a permit is still useful. A call that is sent later may be executed, but its
+    /// reply would miss the deadline, and the connection would be closed.
     pub(super) fn latest_permit_time(deadline: Instant) -> Instant {
         let left = deadline.saturating_duration_since(Instant::now());
         deadline - left / 4

@@ -163,8 +163,8 @@ impl Calls<'_> {
         Ok(reply)
     }
 
-    /// Reads for an operation that can continue without the reply. In a cluster, the read takes no more than a quarter
-    /// of the remaining time, and does not wait for a server that is known to be unavailable.
+    /// Sends a read whose reply the caller can do without. In a cluster, the read takes no more than a quarter of the
+    /// remaining time, and does not wait for a server that is known to be unavailable.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
@@ -242,7 +242,7 @@ impl Calls<'_> {
         replies.map_err(|fault| self.error(fault))
     }
 
-    /// Asks every writable server for its time, and then sends the reads. Returns the times first.
+    /// Asks every writable server for its time, and then sends the reads. Returns the times and the replies.
     pub(crate) async fn read_many_timed(
         &self,
         cmds: impl IntoIterator<Item = Command>,

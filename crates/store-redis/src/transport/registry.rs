@@ -30,7 +30,7 @@ impl ConnectionRegistry {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns the current epoch. A server that may have lost data is called over a new connection, which begins an
+    /// Returns the current epoch. If a server may have lost data, calls reach it over a new connection, which begins an
     /// epoch. Replies from an earlier epoch may be obsolete.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)

@@ -28,7 +28,7 @@ pub struct ArchiveHead {
     pub metadata: Json,
     /// The extent of the history.
     pub history: HistorySummary,
-    /// The numbers of the checkpoints of the life, in order. Their contents are not archived.
+    /// The numbers of the life's checkpoints, in order. The contents of the checkpoints are not archived.
     pub checkpoints: Vec<u32>,
 }
 

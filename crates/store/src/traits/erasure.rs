@@ -35,8 +35,8 @@ impl ErasedLife {
     }
 }
 
-/// Erases the data of an owner in small, idempotent steps. A life is removed from the lists of the owner only after all
-/// its data is gone. After a crash, repeating the steps therefore finishes the work.
+/// Erases the data of an owner in small, idempotent steps. A life is removed from the owner's lists only after all its
+/// data is gone. After a crash, repeating the steps therefore finishes the work.
 #[async_trait]
 pub trait Erasure: fmt::Debug + Send + Sync {
     /// Erases some threads of an owner, each in one atomic step. Each step ends the thread without an archive, leaves a

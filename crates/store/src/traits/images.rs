@@ -35,7 +35,7 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// same step, without a tombstone.
     ///
     /// Refused with:
-    /// - `CreatedAhead` if the time of the first write is more than a minute ahead of the clock of the store
+    /// - `CreatedAhead` if the time of the first write is more than a minute ahead of the store's clock
     /// - `ThreadExists` if the thread exists and must not be replaced
     /// - `Destroyed` while the id has a tombstone
     /// - `NoPlace` if the thread needs room that the owner has not [reserved](Import::has_place)

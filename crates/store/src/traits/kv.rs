@@ -85,11 +85,11 @@ pub struct Usage {
 
 /// Stores entries by namespace and key.
 ///
-/// Once an entry has expired by the clock of the store, it reads as if it had never been put, and is no longer counted.
+/// Once an entry has expired by the store's clock, it reads as if it had never been put, and is no longer counted.
 ///
 /// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but its
-/// end can be delayed by up to [`NOTED`]. It then reads as if it had never been created. The next put creates it with
-/// default settings.
+/// end can be delayed by up to [`NOTED`]. A namespace that has ended reads as if it had never been created. The next
+/// put creates it with default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Returns an entry. A single atomic step checks that the entry exists and applies `reading`. The returned body may
@@ -109,7 +109,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     ) -> Result<Vec<Option<EntryHead>>, StoreError>;
 
     /// Creates or replaces an entry, and creates its namespace if necessary. Checks the idempotency key, then the
-    /// precondition, and updates the usage and the list of the namespace, all in one atomic step.
+    /// precondition, and updates the namespace's usage and list, all in one atomic step.
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -126,7 +126,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         terms: EntryTerms,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Returns up to `limit` entries of `range`. A page may be short or empty before the end of the list. An entry that
+    /// Returns up to `limit` entries in `range`. A page may be short or empty before the end of the list. An entry that
     /// exists during the whole listing appears on exactly one page, despite concurrent puts and deletions.
     async fn list_entries(
         &self,

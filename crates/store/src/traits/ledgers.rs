@@ -31,7 +31,7 @@ pub struct PendingEvents {
     pub total: u64,
 }
 
-/// Counters of changes that other clients made to a ledger. Lease holders watch these counters.
+/// Counters of changes to a ledger that its lease holders did not make. Lease holders watch these counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
     /// Number of requested replays.
@@ -40,7 +40,7 @@ pub struct LedgerSignals {
     pub erasures: u64,
 }
 
-/// Changes of a ledger, stored atomically.
+/// Changes to a ledger, stored atomically.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LedgerChange {
     /// Cursors to advance.

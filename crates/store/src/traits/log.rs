@@ -52,7 +52,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn log_heads(&self) -> Result<Heads, StoreError>;
 
     /// Returns, for each log, a position up to which events have been deleted; zero if nothing was deleted. Check the
-    /// horizon after a read: a read that started before the horizon may have skipped events.
+    /// horizon after a read: a read from a position before the horizon may have skipped events.
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
 
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
-/// The time by which the threads of an owner are sorted, newest first.
+/// The time by which an owner's threads are sorted, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// The last write.
@@ -98,8 +98,8 @@ pub trait Owners: fmt::Debug + Send + Sync {
         opening: usize,
     ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
 
-    /// Returns the number and total size of the threads of an owner. Takes time in proportion to the number of threads,
-    /// but does not block other calls.
+    /// Returns the number and total size of an owner's threads. The time taken is proportional to the number of
+    /// threads, but other calls are not blocked.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.

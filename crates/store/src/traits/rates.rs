@@ -9,14 +9,14 @@ use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 /// The client, thread or scope whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted<'a> {
-    /// The address of a client, which the store knows only by its digest.
+    /// A client, identified only by a digest of its address.
     Address(&'a Fingerprint),
     /// A thread, or a scope without a thread.
     Scope(&'a ScopeId),
 }
 
-/// Rate limiters that use the clock of the store. All counters of one subject change atomically. An unused counter
-/// takes no memory.
+/// Rate limiters that use the store's clock. All counters of one subject change atomically. An unused counter takes no
+/// memory.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
     /// Takes one unit from each rate, or none at all. If any rate is exhausted, returns the exhausted rate with the

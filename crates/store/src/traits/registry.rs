@@ -9,7 +9,7 @@ use crate::StoreError;
 /// `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Registry: fmt::Debug + Send + Sync {
-    /// Returns all records of a kind, by name.
+    /// Returns all records of a kind, sorted by name.
     async fn records(&self, kind: &str) -> Result<Vec<(String, Bytes)>, StoreError>;
 
     /// Replaces the record if it equals `expected`, or creates a record if `expected` is `None`. Returns false and

@@ -40,7 +40,7 @@ impl EndWrite<'_> {
     }
 }
 
-/// Stores responses. A response is the work of a model on a request. It survives the process that drives it.
+/// Stores responses. A response is a model's work on a request. It survives the process that drives it.
 ///
 /// One driver at a time owns a response. Every write carries the token of its driver. A write is refused with
 /// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) if a different driver has taken over, or if the response has

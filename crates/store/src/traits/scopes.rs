@@ -40,8 +40,8 @@ pub struct ScopeView {
     pub created_ms: u64,
     /// Time of the last write, in Unix milliseconds.
     pub updated_ms: u64,
-    /// Time at which the scope expires unless it is used, in Unix milliseconds. `None` if the scope never expires, or
-    /// ends only with its thread.
+    /// Time at which the scope expires unless it is used before then, in Unix milliseconds. `None` if the scope never
+    /// expires, or ends only with its thread.
     pub expires_ms: Option<u64>,
     /// True if the scope rejects writes.
     pub is_sealed: bool,
@@ -184,10 +184,10 @@ impl ScopeEnd {
 /// Stores scopes. A scope has keys, a task list, a history and a record.
 ///
 /// A read or write atomically extends the lifetime of a scope that can expire, unless [`Reader::touch`] is false. Using
-/// the scope of a thread also extends the lifetime of the thread. Once a scope or key has expired by the clock of the
-/// store, it reads as if it had never been written. The scope of a thread shares the thread's life and ends in the same
-/// step. The content of the scope is archived and restored with the final state of the thread. Only histories of
-/// threads are compacted. A store without threads need not implement the segment methods.
+/// the scope of a thread also extends the lifetime of the thread. Once a scope or key has expired by the store's clock,
+/// it reads as if it had never been written. The scope of a thread shares the thread's life and ends in the same step.
+/// The content of the scope is archived and restored with the final state of the thread. Only histories of threads are
+/// compacted. A store without threads need not implement the segment methods.
 ///
 /// While all threads are watched, changes to keys and tasks are logged in the same step.
 #[async_trait]

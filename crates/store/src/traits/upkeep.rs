@@ -8,7 +8,7 @@ use threadkeep_domain::{Position, ThreadId};
 /// Threads whose deadline has passed. Some of them may have been used since then.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
-    /// Time by which the clock of the store is ahead of the clock of this machine, in milliseconds.
+    /// Number of milliseconds by which the store's clock is ahead of this machine's clock.
     pub skew_ms: i64,
     /// The ids in each requested bucket, earliest deadline first. The buckets are in the order of the request.
     pub ids: Vec<Vec<ThreadId>>,
@@ -36,7 +36,7 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
     /// Deletes data that is no longer needed:
-    /// - events that all durable consumers have handled, or that exceed the longest retention
+    /// - events past their retention that all durable consumers have handled, and all events past the longest retention
     /// - final states that neither the archive nor the log needs
     /// - expired entries
     ///

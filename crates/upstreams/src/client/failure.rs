@@ -118,7 +118,7 @@ impl Failure {
 }
 
 /// Returns the HTTP status that matches the `code` and `type` of an error. An `invalid_request_error` with an unknown
-/// `code` counts as 401, because the request itself is not the cause.
+/// `code` counts as 401, because the content of the request is not the cause.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();

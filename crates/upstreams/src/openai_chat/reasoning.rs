@@ -4,7 +4,7 @@ use threadkeep_domain::{Json, member_elements};
 /// Names that compatible servers use for the reasoning field. `DeepSeek` and llama.cpp use the first name.
 /// `OpenRouter`, Groq and newer versions of vLLM use the second.
 ///
-/// Groq rejects the first name with 400, so reasoning is sent back under the name under which it was received.
+/// Groq rejects the first name with 400, so reasoning is sent back in the same field in which it arrived.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 /// The item member that stores the name of the reasoning field, unless it is the first name in `FIELDS`.
 const FIELD: &str = "upstream_field";

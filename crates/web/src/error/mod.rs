@@ -227,7 +227,7 @@ fn any_of(allow: &str) -> String {
     }
 }
 
-/// Returns the status and headers. [`with_problem`] adds the body, because the body contains the session id.
+/// Returns the status and headers. [`with_problem`] adds the body, which contains the session id.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.problem().status

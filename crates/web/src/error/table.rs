@@ -126,7 +126,7 @@ fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> P
     }
 }
 
-/// Maps an error of a lower layer to HTTP. Other protocols have their own error formats, but use the same statuses.
+/// Maps an error from a lower layer to HTTP. Other protocols have their own error formats, but use the same statuses.
 pub trait ToProblem {
     /// Returns the table row for this error.
     fn problem(&self) -> Problem;

@@ -235,7 +235,7 @@ async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
         let name = query.split('=').next().unwrap();
         assert!(text.contains(name) || query == "name=%FF", "{text}");
     }
-    // the published adapters can be configured to send `orgId` with each call
+    // `orgId` is ignored, because the published adapters can be configured to send it with each call
     let plain = stats(&client, "?orgId=o").await;
     assert_eq!(plain.get("namespaces"), None);
     let page = stats(&client, "?agent_name=a").await;

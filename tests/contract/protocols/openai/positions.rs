@@ -175,7 +175,7 @@ async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
         let next = program.post("/responses", &body).ok().await.json();
 
         let output = output(&streamed);
-        // `OpenAI`'s chat API defines no order of items, but its streams have an order
+        // `OpenAI`'s chat API does not define the order of items, so the order of its stream decides
         let expected = [
             "mcp_call",
             "reasoning",

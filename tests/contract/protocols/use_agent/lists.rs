@@ -208,7 +208,7 @@ async fn listing_is_no_use_of_threads(backend: Backend) {
         let listed = listed.ok().await.json();
         parse_rfc3339(listed["threads"][0]["expires_at"].as_str().unwrap()).unwrap()
     };
-    // retry: the store computes the expiry time from two clock readings, which a busy machine makes inexact
+    // retry: the store computes the expiry time from two clock readings, and a busy machine may pause between them
     until(async || {
         let before = expires_ms().await;
         // a use extends the lifetime no more than once a second

@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Only the rows for reads. Another peer, which handles writes in the same way, covers the other rows.
+    /// Only the rows for reads. Another peer that handles writes in the same way covers the other rows.
     Reads,
 }
 
@@ -89,7 +89,7 @@ fn start_product(programs: &Programs<'_>, redis: &Redis) -> io::Result<Peer> {
     })
 }
 
-/// Sessions end one day after the last request if `expiry` is `sliding`, or else one day after the last write.
+/// Sessions end one day after the last request if `expiry` is `sliding`, and one day after the last write otherwise.
 fn actix_session(expiry: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
     command.arg(expiry);

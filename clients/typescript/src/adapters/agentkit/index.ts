@@ -11,7 +11,7 @@ import { changes, fill, initialState, textsOf } from "./data.js";
 import { agentItem, isSame, resultsOf, type StoredValue, userItem } from "./items.js";
 
 export type HistoryOptions<T extends StateData> = ClientSource & {
-  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "agentkit". */
+  /** Namespace for the thread IDs. Use a different prefix for each application. Default: "agentkit". */
   prefix?: string | undefined;
   /** Idle lifetime of a conversation. Default: 30 days. */
   ttlSeconds?: number | undefined;

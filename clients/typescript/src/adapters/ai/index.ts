@@ -12,7 +12,7 @@ import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 const ACTIVE = "activeStream";
 
 export type ChatStoreOptions = ClientSource & {
-  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "ai". */
+  /** Namespace for the thread IDs. Use a different prefix for each application. Default: "ai". */
   prefix?: string | undefined;
   /** Idle lifetime of a chat. Default: 30 days. */
   ttlSeconds?: number | undefined;

@@ -12,7 +12,7 @@ const MIN_TTL_SECONDS = 60;
 const MAX_TTL_SECONDS = 946_080_000;
 
 export type ThreadkeepStoreOptions = ClientSource & {
-  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "sess". */
+  /** Namespace for the thread IDs. Use a different prefix for each application. Default: "sess". */
   prefix?: string | undefined;
   /** Idle lifetime of a session whose cookie has no expiry. Default: one day. */
   ttlSeconds?: number | undefined;

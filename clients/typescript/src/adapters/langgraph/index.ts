@@ -183,7 +183,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Upgrades a checkpoint from before version 4. Its pending sends are stored as writes to its parent. */
+  /** Upgrades a checkpoint with a version below 4. Its pending sends are stored as writes to its parent. */
   #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
     const versions = Object.values(checkpoint.channel_versions ?? {});
     checkpoint.channel_values[TASKS] = sends;

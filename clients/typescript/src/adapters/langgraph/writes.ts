@@ -11,7 +11,7 @@ const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
 const MAX_ATTEMPTS = 100;
 
-/** All writes of one task. They share an entry, so that readers never see only some of the writes of a call. */
+/** All writes of one task. They share an entry, so that readers see either all of a call's writes or none. */
 interface TaskEntry {
   task: string;
   writes: StoredWrite[];

@@ -25,7 +25,7 @@ type State = { items: Item[] } & { [transaction: `tx:${string}`]: string };
 export type ThreadkeepSessionOptions = ClientSource & {
   /** Default: a random ID. */
   sessionId?: string | undefined;
-  /** Namespace of the thread IDs. Use a different prefix for each application. Default: "openai-agents". */
+  /** Namespace for the thread IDs. Use a different prefix for each application. Default: "openai-agents". */
   prefix?: string | undefined;
   /** Idle lifetime of a session. Default: 30 days. */
   ttlSeconds?: number | undefined;

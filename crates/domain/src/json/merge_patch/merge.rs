@@ -4,9 +4,9 @@ use crate::json::text::Json;
 
 /// Merges the object `patch` into `target`. A target that is missing or not an object is treated as `{}`.
 ///
-/// If the target repeats a key that the patch changes, the last value counts. The result is shorter than the target and
-/// the patch together, because no byte is copied twice. Takes linear time, apart from sorting the n keys of the patch
-/// and O(log n) steps per lookup.
+/// If the target repeats a key that the patch changes, its last value is used. The result is shorter than the target
+/// and the patch together, because no byte is copied twice. Takes linear time, apart from sorting the n keys of the
+/// patch and O(log n) steps per lookup.
 #[must_use]
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let target = target.filter(|json| json.is_object());

@@ -30,7 +30,7 @@ pub enum Patched {
 }
 
 impl MergePatch {
-    /// Parses a merge patch. If a key is repeated, its last value counts. Keys to delete also count toward `max_keys`,
+    /// Parses a merge patch. If a key is repeated, its last value is used. Keys to delete also count toward `max_keys`,
     /// because deleting an absent key costs the store as much as setting a key.
     pub fn parse(text: &str, max_keys: u32) -> Result<Self, ObjectFault> {
         let object = Json::parse_object(text, 1)?;

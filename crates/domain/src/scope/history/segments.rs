@@ -139,7 +139,7 @@ impl History {
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
         let kept = &mut self.segments.kept;
-        // a segment whose summary is compacted expires no later than the new segment
+        // if the compaction replaces part of a segment's summary, that segment expires no later than the new segment
         kept.retain_mut(|kept| {
             let head = &mut kept.head;
             let is_cut = head.through - (head.summary.len() as u64) < compaction.through;

@@ -135,8 +135,8 @@ impl KeyRing {
         })
     }
 
-    /// Parses a list of the form `name:secret,name:secret`. The first key signs. A secret has at least 32 bytes. Errors
-    /// do not contain secrets.
+    /// Parses a list of the form `name:secret,name:secret`. The first key signs. Each secret must be at least 32 bytes
+    /// long. Errors do not contain secrets.
     pub fn parse(list: &str) -> Result<Self, KeyRingError> {
         let items = list
             .split(',')

@@ -5,7 +5,7 @@ use serde::de::{Error, Expected, Unexpected};
 use threadkeep_domain::Excerpt;
 use threadkeep_web::ApiError;
 
-/// Describes how a value in a body differs from its type. Never repeats a value that the client sent.
+/// Describes why a value in a body does not match the expected type. Never repeats a value that the client sent.
 #[derive(Debug, Default)]
 pub struct BodyFault {
     before: &'static str,

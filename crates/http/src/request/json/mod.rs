@@ -1,6 +1,6 @@
 //! Parses JSON bodies into structs.
 //!
-//! The struct of a body derives both `Deserialize` and `ToSchema`, which keeps the reader and `openapi.json`
+//! The struct for each body derives both `Deserialize` and `ToSchema`, which keeps the reader and `openapi.json`
 //! consistent. The reader uses the domain's JSON scanner, with these rules:
 //!
 //! - Opaque values remain text ([`RawJson`]).

@@ -10,7 +10,8 @@ use threadkeep_domain::{is_named, member, members};
 
 pub(super) const TAG: &str = "op";
 
-/// The members of an object that are fields of a struct, without duplicates. May also contain one unknown member.
+/// The known members of an object (those that match fields of a struct), without duplicates, and up to one unknown
+/// member.
 pub(super) struct Members<'de> {
     left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
     taken: Option<(Cow<'static, str>, &'de str)>,

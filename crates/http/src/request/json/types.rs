@@ -44,7 +44,7 @@ pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 
-/// Schema of an enum with a member `op` that names the variant. Used only for the schema, because the reader reads all
+/// Schema for an enum with a member `op` that names the variant. Used only for the schema, because the reader reads all
 /// enums in this form.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);

@@ -5,9 +5,9 @@
 //!
 //! `/kv/2025-03-17` is an alias of `/kv`. `GET /kv/keys/x` and `GET /kv/stats/x` return the keys and the usage of the
 //! namespace `x`. Therefore, the entries of namespaces named `keys` or `stats` can be read only through search and
-//! `/v1/kv`. Puts, deletes and lists of these namespaces work as usual. The names `search` and `namespaces` have no
-//! restrictions. A namespace named `2025-03-17` can be created, listed, searched and deleted here, but only `/v1/kv`
-//! serves its entries.
+//! `/v1/kv`. Entries of these namespaces can be written, deleted and listed as usual. The names `search` and
+//! `namespaces` have no restrictions. A namespace named `2025-03-17` can be created, listed, searched and deleted here,
+//! but only `/v1/kv` serves its entries.
 //!
 //! Key lists and search results are read page by page and streamed, so their size is unlimited. Unknown query
 //! parameters are ignored, because clients can be configured to add parameters to every call.

@@ -37,7 +37,8 @@ struct Answer {
 }
 
 impl Desk {
-    /// Returns the times of a request that was just read: now, and the earliest time at which it can have been sent.
+    /// Returns the times of a request that was just read: the current time, and the earliest time at which the client
+    /// could have sent it.
     pub(super) fn asked(&self) -> RequestTimes {
         RequestTimes {
             read: Instant::now(),

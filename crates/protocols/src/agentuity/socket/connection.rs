@@ -1,4 +1,4 @@
-//! Runs one socket until it closes, as a task of its worker.
+//! Runs one socket until it closes, as a task on the worker that accepted the connection.
 
 use std::cell::RefCell;
 use std::future::Future;

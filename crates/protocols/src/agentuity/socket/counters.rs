@@ -32,7 +32,7 @@ pub struct BasisCounters {
     pub latest: Counter,
     /// Saves compared with an earlier version that the client received.
     pub earlier: Counter,
-    /// Saves for which the server knows no snapshot to compare with. Such saves delete no keys.
+    /// Saves for which the server has no snapshot to compare with. Such saves delete no keys.
     pub nothing: Counter,
 }
 

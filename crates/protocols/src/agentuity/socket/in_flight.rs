@@ -37,7 +37,7 @@ impl InFlight {
         self.count == 0
     }
 
-    /// Starts a job, which counts as `bytes` bytes. If `thread` is given, the job waits for all earlier jobs of that
+    /// Starts a job that counts as `bytes` bytes. If `thread` is given, the job waits for all earlier jobs of that
     /// thread.
     pub(super) fn push(
         &mut self,

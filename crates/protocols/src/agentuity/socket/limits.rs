@@ -4,7 +4,7 @@ use std::time::Duration;
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
 /// Maximum size of a client's first message. An API key needs far less.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
-/// Number of bytes of a rejected message to search for its id. Clients write the id first.
+/// Number of bytes at the start of a rejected message in which its id is searched for. Clients write the id first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;

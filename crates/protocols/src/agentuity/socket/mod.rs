@@ -4,10 +4,10 @@
 //! answer repeats the id of its request. Requests for the same thread run in order, and requests for different threads
 //! run concurrently.
 //!
-//! Each socket is one task of the worker that accepted the connection. The task stops reading at 128 requests or 32 MiB
-//! of messages in flight. A request is in flight until there is room to send its answer. An invalid message is answered
-//! with an error and does not close the socket. Closing the socket would lose the client's other requests in flight,
-//! and clients reconnect only a few times.
+//! Each socket runs as one task on the worker that accepted the connection. The task stops reading at 128 requests or
+//! 32 MiB of messages in flight. A request is in flight until there is room to send its answer. An invalid message is
+//! answered with an error and does not close the socket. Closing the socket would lose the client's other requests in
+//! flight, and clients reconnect only a few times.
 
 mod answering;
 mod authentication;

@@ -82,7 +82,7 @@ impl Step<'_> {
         })
     }
 
-    /// Returns the number of elements to keep, or `None` to keep all, including for null, because JSON writes infinity
+    /// Returns the number of elements to keep, or `None` to keep all. Null also means all, because JSON writes infinity
     /// as null. Fractions are truncated, and negative numbers count as 0.
     fn read_max_records(&self) -> Result<Option<u64>, OperationFault> {
         let Some(json) = self.max_records else {

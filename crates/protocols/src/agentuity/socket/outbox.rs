@@ -23,7 +23,7 @@ pub(super) struct Outbox {
     moved: Rc<Cell<Instant>>,
 }
 
-/// The unsent rest of a frame, with the permits for the room that the frame takes in the outbox.
+/// The unsent part of a frame, and the permits for the frame's room in the outbox.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
@@ -84,8 +84,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a ping after all earlier frames. Pings do not wait for room, because only one is sent per answer and one
-    /// per interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for room, because there is at most one per answer, plus
+    /// one per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.room.is_closed() {
             return;

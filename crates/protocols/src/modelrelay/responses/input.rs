@@ -11,7 +11,7 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum number of messages in one input, and of the items that they are converted to. One history write, which also
+/// Maximum number of messages in one input, and maximum number of items after conversion. One history write, which also
 /// includes the output, may contain up to 1,000 items.
 pub(super) const INPUT_MAX: usize = 400;
 /// Maximum number of characters in the id of a call.

@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-/// Returns the conversation of `context`, and the sequence number from which items are ignored.
+/// Returns the conversation of `context`, and the sequence number of the first item to ignore.
 async fn place(
     request: &OpenAiRequest,
     context: &Context,

@@ -1,8 +1,8 @@
 //! The settings that a response repeats from its request.
 //!
 //! A response stores its settings as an object. The object omits the instructions, because the response already stores
-//! them. The response also stores the functions and custom tools that the model may call, so the last member, `tools`,
-//! contains only `null` for each of them.
+//! them. The last member, `tools`, contains only `null` for each function and custom tool, because the response stores
+//! those separately.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) continued: Option<ContinuedItems>,
     /// The token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) lent: Option<TurnToken>,
-    /// True if a repeated request without an idempotency key finds the same thread.
+    /// True if a repeat of the request finds the same thread even without an idempotency key.
     pub(super) is_found_again: bool,
     /// The response that the request repeats, if it was found without an idempotency key.
     pub(super) repeated: Option<ResponseId>,

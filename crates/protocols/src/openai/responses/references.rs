@@ -1,4 +1,4 @@
-//! Resolves references to stored items in an input. The AI SDK sends such references.
+//! Replaces the references in an input with the stored items. The AI SDK sends such references.
 
 use std::collections::HashMap;
 
@@ -65,7 +65,7 @@ fn is_reference(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
 }
 
-/// Returns the conversation that a request continues, and the sequence number up to which the request continues it.
+/// Returns the conversation that a request continues, and the maximum sequence number of the items to include.
 async fn conversation(
     request: &OpenAiRequest,
     context: &Context,

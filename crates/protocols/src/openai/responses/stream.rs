@@ -19,7 +19,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const CHUNK_BYTES: usize = 32 * 1_024;
 const DONE: &str = "data: [DONE]\n\n";
 
-/// Streams events until the response ends. If the stream fails before that, cuts the connection, so that the client
+/// Streams events until the response ends. If the stream fails before then, aborts the connection, so that the client
 /// resumes after the last event that it received.
 pub(super) fn respond(events: ResponseStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);

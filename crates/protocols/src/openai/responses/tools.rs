@@ -245,8 +245,8 @@ fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// Checks the format of a custom tool. Unknown formats are rejected, because the upstream request would silently omit
-/// them.
+/// Checks the format of a custom tool. Rejects unknown formats, because they would be silently omitted from the
+/// upstream request.
 fn check_format(format: &str, at: &str) -> Result<(), Fault> {
     object(format, at)?;
     match required(format, "type", at)?.as_str() {

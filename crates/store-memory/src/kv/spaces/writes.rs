@@ -129,7 +129,7 @@ impl Spaces {
         Answered::fresh(deleted)
     }
 
-    /// Records the start of a request with several writes. Returns whether the request had already started.
+    /// Records the start of a request that consists of several writes. Returns whether the request had already started.
     pub(in super::super) fn begin(
         &mut self,
         namespace: &Namespace,

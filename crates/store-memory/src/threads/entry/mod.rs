@@ -64,7 +64,7 @@ impl Entry {
         self.living.as_ref()?.place()
     }
 
-    /// Returns the thread, even if it has expired but its end has not been logged yet.
+    /// Returns the thread. Also returns an expired thread whose end has not been logged yet.
     pub(crate) fn held(&self) -> Option<&LiveThread> {
         self.living.as_ref()
     }
@@ -92,7 +92,7 @@ impl Entry {
             .next_seq
     }
 
-    /// Returns whether the id has a thread, even if it has expired but its end has not been logged yet.
+    /// Returns whether the id has a thread. An expired thread counts until its end has been logged.
     pub(crate) fn has_thread(&self) -> bool {
         self.living.is_some()
     }

@@ -34,8 +34,8 @@ local function ended_with_namespace(head, since)
   return updated < since
 end
 
--- Returns two values: the head of a member, or nil if the member does not exist or has expired; and the head even if
--- the member has expired. `k` has the keys of heads, members, ends and counts.
+-- Returns two values: the head of a member, or nil if the member does not exist or has expired; and the head regardless
+-- of expiry. `k` has the keys of heads, members, ends and counts.
 local function head_of(k, member, ahead, since)
   local head = call('HGET', k.heads, member)
   if not head then return nil end
@@ -55,8 +55,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `most` expired members, and returns their number. Call it after all commands that use memory: a full
--- Redis rejects these only until the script has written, and a purge writes.
+-- Drops up to `most` expired members, and returns their number. Call it after all commands that use memory. A purge
+-- writes, and once a script has written, even a full Redis accepts such commands.
 local function purge(k, most, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
   for _, member in ipairs(ended) do drop(k, member) end

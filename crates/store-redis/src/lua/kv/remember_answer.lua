@@ -1,5 +1,5 @@
--- Remembers the answer to a request about a namespace, or looks up a remembered answer. Used by requests that run
--- several scripts.
+-- Remembers the answer to a namespace request, or looks up a remembered answer. Used by requests that run several
+-- scripts.
 -- KEYS: 1 remembered answers. ARGV: 1 `ahead`, 2 idempotency key, 3 kind, 4 number; empty to only look up the answer.
 -- Reply: kind, replayed flag and number; an empty array if no answer is remembered; or a refusal as in write.lua.
 local ahead = tonumber(ARGV[1])

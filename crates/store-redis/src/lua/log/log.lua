@@ -6,7 +6,8 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
 local trace = ''
 
--- Returns a log's next position by the shifted clock of tests. XADD can choose it (`MS-*`) only since Redis 7.
+-- Returns the next position of a log according to the shifted clock of tests. Before Redis 7, XADD cannot generate it
+-- (`MS-*`).
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')
@@ -107,7 +108,7 @@ local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
 -- The last compaction. It precedes the segments.
 local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
--- Returns the segments of a scope's history in a table with functions. The functions are defined inside this one,
+-- Returns the segments of a scope's history in a table with functions. The functions are defined inside this function,
 -- because each top-level function costs time in every call of a script.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
@@ -206,8 +207,8 @@ end
 local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
 
 -- Lists a life that has ended, or whose owner or id has changed. With this list, an erasure finds the archive, the
--- remembered answers and the key names in the log. The list expires when none of these can remain. Each addition drops up to
--- two lives without archives.
+-- remembered answers and the key names in the log. The list expires when none of these can exist any longer. Each
+-- addition drops up to two lives without archives.
 local function list_ended(thread, id, life, tag, ahead, archive_ms)
   archive_ms = remains_ms(archive_ms)
   local list = owned_key(thread, ':oa:', tag)
@@ -234,7 +235,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
     unlist_owned(k.thread, id, tag)
   end
   if call('PTTL', k.thread) <= ahead then
-    -- happens only with the shifted clock of tests; otherwise the key has expired
+    -- the key still exists only if tests have shifted the clock; otherwise, it has expired
     call('UNLINK', k.thread)
     drop_scope(k.thread)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)

@@ -2,7 +2,7 @@
 -- KEYS: 1 log, 2 horizon, 3 archives.
 -- ARGV: 1 `ahead`, 2 retention of events, 3 maximum retention, 4 position of the slowest consumer or empty, 5 retention of
 --   archives, 6 maximum number of archives in the reply, 7 approximate maximum number of events to delete.
--- Reply: 1 if the log has more to delete, else 0; and archives that are past their retention and that the log does not need.
+-- Reply: 1 if the log has more to delete, else 0; and archives past their retention that the log no longer needs.
 local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[7])
 -- positions cannot be negative
 local function position(ms) return fmt('%.0f-0', math.max(1, ms)) end

@@ -10,8 +10,8 @@
 --   `A`  the response may begin, but no request was given
 --   `T`  the response continues, or has ended
 --   `L`  another driver has the response; followed by the milliseconds until that driver's lease expires
---   `F`  another response or a client holds the floor; followed by the milliseconds until that lease expires, and the id of
---        the other response, if any
+--   `F`  another response or a client holds the floor; followed by the milliseconds until the holder's lease expires, and
+--        the id of the other response, if any
 --   `B`  the response with the following id must end first
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local scope = ARGV[8] == 's' and {scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}

@@ -1,3 +1,3 @@
--- Checks that a response exists. KEYS: 1 response. ARGV: 1 `ahead`. Reply: the current time, or 0 if it is gone.
+-- Checks that a response exists. KEYS: 1 response. ARGV: 1 `ahead`. Reply: the current time, or 0 if it is missing.
 local ahead = tonumber(ARGV[1])
 return call('PTTL', KEYS[1]) > ahead and now(ahead) or 0

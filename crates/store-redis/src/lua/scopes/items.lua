@@ -1,4 +1,4 @@
--- Maximum number of removed items that the field `G` records, and the sizes in bytes of a record and of its digest.
+-- Maximum number of removed items that the field `G` records, and the sizes in bytes of each record and its digest.
 local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
 
 local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end

@@ -20,8 +20,8 @@
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
 local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
 local NOBODY = '\0\0\0\0\0\0\0\0'
--- Maximum number of items that one script drops, at about 4 us each. One large new item can displace a hundred thousand
--- small ones.
+-- Maximum number of items that one script drops. An item takes about 4 us, and one large new item can displace a
+-- hundred thousand small ones.
 local DROPPED_MAX = 1000
 -- Maximum total size in bytes of the items that one write removes. A single larger item can also be removed.
 local REMOVED_BYTES_MAX = 1048576

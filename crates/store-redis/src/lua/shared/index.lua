@@ -23,7 +23,7 @@ local function unpack_id(packed)
 end
 
 -- Returns the index of a bucket as a table of functions. `start` is the common prefix of its keys. The functions are
--- defined inside this one, because each top-level function costs time in every call of a script.
+-- defined inside this function, because each top-level function costs time in every call of a script.
 local function index_at(start)
   local all = {}
 
@@ -73,7 +73,7 @@ local function index_at(start)
     return check and tonumber(check)
   end
 
-  -- Changes the time of the next check of an id; if `how` is `LT`, only to an earlier time.
+  -- Changes the time of an id's next check. If `how` is `LT`, ignores a later time.
   function all.check_at(id, check_ms, how)
     local name, packed, check = all.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name

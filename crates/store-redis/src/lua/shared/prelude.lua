@@ -51,7 +51,7 @@ local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local WRITTEN, WRITTEN_AT = '>I6', 30
 -- Parts of the meta for a single write, without array number and events. REST_AT is the first byte of the unchanged rest.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- If the ttl is at least TTL_MS_MIN, a single write moves the end of a thread only if it moves by at least MOVE_MS_MIN.
+-- If the ttl is at least TTL_MS_MIN, a single write moves the end of a thread only by MOVE_MS_MIN or more.
 local TTL_MS_MIN, MOVE_MS_MIN = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41

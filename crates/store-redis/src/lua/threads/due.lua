@@ -5,9 +5,10 @@ local start, due = sub(KEYS[1], 1, -2), {}
 local old, index = start .. 'd', index_at(start)
 local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local t, this_second = fmt('%.0f', now(ahead)), math.floor(now(ahead) / 1000)
--- While the slot migrates, a script cannot tell a missing key from a key that has moved. The threads are due later, too.
+-- While the slot migrates, a script cannot tell a missing key from a key that has moved. A later call will find the
+-- threads.
 if type(redis.pcall('EXISTS', old, old .. ':')) ~= 'number' then return {t, due} end
--- without a disk or replicas, Redis rejects writes, but threads can still be found
+-- if Redis cannot save to disk or lacks replicas, it rejects writes, but threads can still be found
 local can_write = may_write(old .. ':')
 local moving = can_write and call('ZRANGE', old, 0, MOVED_MAX - 1, 'WITHSCORES') or {}
 if #moving > 0 then

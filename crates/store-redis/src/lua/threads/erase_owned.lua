@@ -29,7 +29,7 @@ local function leave_tombstone(id)
   end
 end
 
--- Lists an erased life. `time` is the time of the first write. If the data of the life was lost, `time` is the time at
+-- Lists an erased life. `time` is the time of its first write. If the data of the life was lost, `time` is the time at
 -- which the loss was noticed.
 local function note_erased(id, life, time)
   call('ZADD', KEYS[3], time, id .. '-' .. life)
@@ -86,8 +86,7 @@ local function forget_old_owner(id, life, present, time)
   if from > 0 then call('ZADD', KEYS[2], time, call('ZRANGE', ids, from - 1, from - 1)[1] .. '-' .. life) end
 end
 
--- Erases data of a life under an id that it had until it ended or changed its id or owner. Returns whether all of the data
--- is erased.
+-- Erases the data of a listed life under the id with which it is listed. Returns whether all of that data is erased.
 local function erase_ended(member)
   local id, life = string.match(member, '^(.*)%-(%x+)$')
   local present = call('ZREVRANGE', ids_of_life(life), 0, 0)[1] or id

@@ -1,8 +1,8 @@
 -- Reads a thread and its scope atomically.
 -- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `u` to count as a use of the thread, 4 precondition, 5 turn token or empty, 6 maximum
---   number of history items, 7 their maximum bytes, 8 checkpoints to read: empty, `*` for all, or the number of one that
---   must exist. A history that exceeds 6 or 7 is left out, and so are the checkpoints if their total size exceeds 7.
+--   number of history items, 7 their maximum total bytes, 8 checkpoints to read: empty, `*` for all, or the number of one
+--   that must exist. A history that exceeds 6 or 7 is left out, and so are the checkpoints if their total size exceeds 7.
 -- Reply: nil, a refusal, or meta, milliseconds to live, current time, fields of the thread, meta of the scope or nil, its
 --   fields, items of the history or nil, index fields of the checkpoints that were requested, and the fields of each
 --   checkpoint or nil.

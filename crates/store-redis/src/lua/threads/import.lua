@@ -1,5 +1,5 @@
--- Creates a thread from staged keys. The staged hash of the thread has neither meta, owner nor metadata, and that of
--- the scope has no meta. The history and its ids are complete.
+-- Creates a thread from staged keys. The staged hash of the thread has neither meta, owner nor metadata, and the staged
+-- hash of the scope has no meta. The history and its ids are complete.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch, then staged: 7 thread, 8 scope, 9
 --   history, 10 ids of the history, 11 index of the checkpoints; the key of checkpoint N has the suffix `:N`.
 -- ARGV: 1 packed: `ahead`, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes

@@ -21,7 +21,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 
-/// Maximum number of concurrent forks that hold a whole thread in memory. Any caller with a thread can request a fork.
+/// Maximum number of concurrent forks that hold a whole thread in memory. Limited, because any caller with a thread can
+/// request a fork.
 pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
 /// Maximum number of history items that one script copies. Copying that many takes about 5 ms.
 const COPIED_ITEMS: u64 = 5_000;

@@ -10,7 +10,7 @@ use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
-/// Limits for a history read together with its thread. A longer history is read in portions of about this size.
+/// Limits for a history that is read together with its thread. A longer history is read in portions of about this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
 /// Maximum number of attempts to read a history that keeps losing items. The last attempt reads it in one step.

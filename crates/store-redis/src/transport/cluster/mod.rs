@@ -44,7 +44,7 @@ struct Nodes {
 /// When to repeat a command that got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// Repeat a command that has not run. A command that may have run is repeated only once.
+    /// Repeat a command until the deadline if it has not run, but only once if it may have run.
     Once,
     Unrun,
     /// Never repeat, because the caller can continue without the reply.

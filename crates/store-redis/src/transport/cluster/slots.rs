@@ -7,7 +7,7 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct SlotMap {
     masters: Vec<Host>,
-    /// Replicas are never asked for data, but they can report the slots of the cluster when a master is down.
+    /// Replicas are never asked for data, but they can report the cluster's slots when a master is down.
     replicas: Vec<Host>,
     /// Index of each slot's master.
     owners: Box<[u16]>,

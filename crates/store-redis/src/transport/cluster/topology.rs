@@ -93,8 +93,8 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
     }
 
-    /// Refreshes the map if a reply has contradicted it. Does nothing if the last refresh was a moment ago, or if
-    /// another caller is refreshing the map. If there is no map yet, waits for that caller.
+    /// Refreshes the map if a reply has contradicted it. Does nothing if the last refresh was a moment ago. If another
+    /// caller is refreshing the map, waits for that caller only if there is no map yet.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
         // read before the refresh, so that contradictions during the refresh count as new
         let doubts = self.doubts.load(Ordering::Relaxed);

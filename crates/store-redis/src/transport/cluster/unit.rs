@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Done(Vec<Value>),
     /// The node with this address owns the slot now.
     Moved(Host, RedisError),
-    /// The node with this address already has the key. ASKING must precede the unit.
+    /// The node with this address already has the key. Send ASKING before the unit.
     Ask(Host),
     Unknown(RedisError),
     /// The node cannot run the unit now.
@@ -46,8 +46,8 @@ impl Unit {
         }
     }
 
-    /// Builds a transaction that consists of a mark and a write, and then waits for replicas. The mark comes first,
-    /// because in a migrating slot, a mark cannot be set on a key that the write has deleted. No other command runs
+    /// Builds a transaction that consists of a mark and a write, and is followed by a wait for replicas. The mark comes
+    /// first, because in a migrating slot, it cannot be set on a key that the write has deleted. No other command runs
     /// between the mark and the write.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let mark = mark_beside(&cmd);

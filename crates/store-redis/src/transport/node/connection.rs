@@ -16,7 +16,7 @@ use crate::transport::fault::Fault;
 use crate::transport::{Call, Multiplexer, values};
 use threadkeep_store::millis;
 
-/// Pause after a failed connection attempt. During the pause, calls fail with the error of the attempt. This prevents a
+/// Pause after a failed connection attempt. During the pause, calls fail with that attempt's error. This prevents a
 /// storm of connections to a server that is unavailable or rejects writes.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum idle time of a connection before it is replaced.
@@ -79,8 +79,8 @@ impl Connection {
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the connection is usable, and was made after the last silence of the server. Older connections
-    /// may have lost their peer during the silence.
+    /// Returns whether the connection is usable, and was made after the server was last silent. Older connections may
+    /// have lost their peer during the silence.
     pub(super) fn is_trusted(&self, server: &Server) -> bool {
         self.silences == server.breaker.silences() && self.is_usable()
     }

@@ -4,7 +4,7 @@ use super::server::Server;
 use crate::transport::fault::Fault;
 
 /// A call in flight. If the caller abandons the call after at least half of the server's timeout, the call counts as
-/// unanswered: the caller's own deadline may have passed before the call could time out.
+/// unanswered, because the caller's own deadline may come before that timeout.
 #[derive(Debug)]
 pub(super) struct InFlight<'a> {
     server: &'a Server,

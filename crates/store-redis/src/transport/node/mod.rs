@@ -36,7 +36,7 @@ pub(super) use server::Server;
 pub(super) struct Node {
     server: Arc<Server>,
     mode: Mode,
-    /// The multiplexed connection. It is made on the caller's runtime at first use, and made again whenever it breaks.
+    /// The multiplexed connection. It is opened on the caller's runtime at first use, and reopened whenever it breaks.
     current: Mutex<Option<Arc<Connection>>>,
     limiter: Arc<CallLimiter>,
     pool: OnceLock<Arc<Pool>>,
@@ -96,9 +96,9 @@ impl Node {
         Ok(Some(replies))
     }
 
-    /// Sends a write followed by reads, and waits for replicas. Returns an error of the write unchanged. Any later
-    /// error becomes [`Fault::Late`], because the write is done by then. Boxed, so that callers that do not wait for
-    /// replicas have small futures.
+    /// Sends a write followed by reads, and waits for replicas. If the write fails, returns its error unchanged. Any
+    /// later error becomes [`Fault::Late`], because the write has been done. The future is boxed, so that callers that
+    /// do not wait for replicas have small futures.
     pub(super) fn write_confirmed<'a>(
         &'a self,
         confirmation: &'a Confirmation,

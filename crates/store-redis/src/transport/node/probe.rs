@@ -29,7 +29,7 @@ impl Probe {
     }
 
     /// Sends PING over a new connection, because the fault may be limited to the old connection. PING has the same time
-    /// limit as a call, because a shorter limit might always be exceeded over a slow connection. However, if a call
+    /// limit as a call, because over a slow connection, every PING might exceed a shorter limit. However, if a call
     /// timeout prompted the probe, the server counts as silent after a quarter of that limit.
     pub(super) async fn run(self, connection: Arc<Connection>) {
         let deadline = Instant::now() + self.server.timeout;
@@ -48,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// Reports an answer to the breaker. A failed connection attempt has already reported its error.
+    /// Reports to the breaker that PING was answered. A failed connection attempt has already reported its error.
     fn tell(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

@@ -59,7 +59,7 @@ pub(super) fn history_questions() -> [Command; 2] {
     })
 }
 
-/// Returns the process id, which changes with a restart, and the replication id, which changes with the role. Returns
+/// Returns the process id, which changes on a restart, and the replication id, which changes on a role change. Returns
 /// `None` if either is missing.
 fn history(replies: &[Value]) -> Option<String> {
     let found = ["run_id:", "master_replid:"].iter().zip(replies);

@@ -5,7 +5,7 @@ use crate::transport::{OneOfMany, write_count, write_word};
 const MOST_CALLS: usize = 32;
 pub(super) const MOST_BYTES: usize = 16_384;
 
-/// Unsent calls of one script, each with one key and its own reply. They are sent as one script call, because the
+/// Unsent calls to one script, each with one key and its own reply. They are sent as one script call, because the
 /// overhead of a call costs Redis as much time as a small write.
 #[derive(Default)]
 pub(super) struct Batch {

@@ -85,8 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let is_set = self.alarm.poll(context, earliest.into()).is_pending();
             let now = Instant::now();
-            // The clock is checked too. In a task that has used up its coop budget, for example by reading constantly,
-            // a timer never fires.
+            // also checks the clock, because a timer never fires in a task that has used up its coop budget, for
+            // example by reading constantly
             if is_set && now < earliest {
                 return;
             }

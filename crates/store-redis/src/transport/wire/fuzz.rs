@@ -9,8 +9,8 @@ const SCAN: Bound = Bound {
     allocated: 0,
     nanos: 1_000,
 };
-/// Bound for parsing. The shortest value has 3 bytes, and its parsed form has 56 bytes. Rare types are parsed by the
-/// `redis` crate, which uses a buffer of 8 KB for each value.
+/// Bound for parsing. The shortest value is 3 bytes long, and takes up 56 bytes when parsed. Rare types are parsed by
+/// the `redis` crate, which uses a buffer of 8 KB for each value.
 const READ: Bound = Bound {
     held: 64,
     allocated: 4_000,
@@ -46,7 +46,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// Checks that a byte-by-byte scan finds the same end. It may report an error late, but must not report the end late.
+/// Checks that a byte-by-byte scan finds the same end. The scan may report an error late, but not the end.
 fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));

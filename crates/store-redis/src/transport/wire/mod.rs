@@ -1,9 +1,8 @@
 //! A multiplexed connection. Replies arrive in the order of the commands
 //! ([protocol](https://redis.io/docs/latest/develop/reference/protocol-spec/)).
 //!
-//! Uses less CPU than the multiplexed connection of the `redis` crate. A task on the runtime of the callers sends all
-//! queued commands in one system call. It passes on replies as slices of its read buffer, which callers can parse in
-//! place.
+//! Uses less CPU than the multiplexed connection of the `redis` crate. A task on the callers' runtime sends all queued
+//! commands in one system call. It passes on replies as slices of its read buffer, which callers can parse in place.
 
 mod batch;
 mod driver;
@@ -66,7 +65,7 @@ impl Multiplexer {
         self.caller.0.has_ended()
     }
 
-    /// Returns one reply per command, which may be an error. Callers must set a time limit.
+    /// Returns one reply per command. A reply may be an error. Callers must set a time limit.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
             Ok(replies) => values(&replies, commands.len()),

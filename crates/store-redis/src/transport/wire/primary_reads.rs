@@ -1,8 +1,8 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{Command, command, key_of};
 
-/// Unsent reads for a server that accepts writes. They follow a guard, which is a write without effect. A server that
-/// has become a replica rejects the guard, so its data, which may lag behind, is not used.
+/// Unsent reads for a server that accepts writes. A guard, which is a write without effect, is sent before them. A
+/// server that has become a replica rejects the guard, so its data, which may lag behind, is not used.
 #[derive(Default)]
 pub(super) struct PrimaryReads(Calls);
 

@@ -18,7 +18,7 @@ impl Scan {
         }
     }
 
-    /// Returns the end of the replies once they are complete. `bytes` must begin with the bytes of the previous call.
+    /// Returns the end of the replies once they are complete. `bytes` must begin with the bytes from the previous call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
         while self.left > 0 {
             let Some(rest) = bytes.get(self.at..) else {

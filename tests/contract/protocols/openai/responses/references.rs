@@ -77,7 +77,7 @@ async fn a_reference_to_what_the_conversation_has_adds_nothing(server: &Server) 
     ]);
     run(&program, &after(&second, input)).ok().await;
     assert_eq!(asked(&upstream), ["1", "One.", "2", "Two.", "3"]);
-    // the copy ends with the first response, so the second reference adds an item to the input
+    // continue a copy that ends with the first response, so the second reference adds an item to the input
     let input = json!([
         reference(&first["output"][0]),
         reference(&second["output"][0]),

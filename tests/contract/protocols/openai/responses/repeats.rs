@@ -36,8 +36,8 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     assert_eq!(upstream.count(), 2);
 }
 
-/// Repeats a request before the model has answered. Streams the answer, because its first event shows that the repeat
-/// has joined the running response. If that response had already ended, the abandoned answer could count as delivered.
+/// Repeats a request, and lets the model answer only once the repeat has joined the running response. Otherwise, the
+/// answer to the client that disconnected could count as delivered.
 async fn sent_again(program: &Program, mut body: Value, gate: &Gate) -> Value {
     body["stream"] = json!(true);
     let again = run(program, &body).header("x-stainless-retry-count", "1");

@@ -62,7 +62,7 @@ impl Kept {
         edited(body.as_str(), &edits)
     }
 
-    /// In the fields that `request` echoes to the client, sets `previous_response_id` to the id of this response.
+    /// Sets `previous_response_id` to the id of this response in the fields that `request` echoes to the client.
     pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {

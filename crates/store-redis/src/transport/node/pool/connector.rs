@@ -35,7 +35,7 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// The numbers of discards and silences when a connection was made. A change in either invalidates the connection.
+/// The counts of discards and silences when a connection was made. A change in either invalidates the connection.
 type Era = (u64, u64);
 
 impl Connector {

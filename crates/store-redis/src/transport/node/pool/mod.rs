@@ -88,7 +88,7 @@ impl Pool {
         self: &Arc<Self>,
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
-        // one deadline for all steps, because the timeouts of the pool add up
+        // one deadline for all steps, because the pool's own timeouts would add up
         let by = CallLimiter::latest_permit_time(deadline);
         match timeout_at(by.into(), self.find()).await {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
