@@ -58,7 +58,7 @@ export async function openAtStart(): Promise<void> {
   else if (key) await open(key, true);
 }
 
-/** Exchanges a one-time link's token for a key. First removes the token from the address. */
+/** Removes the token of a one-time link from the URL, then exchanges the token for an API key. */
 async function openByLink(token: string): Promise<void> {
   replace("#/");
   try {

@@ -209,7 +209,7 @@ impl PendingWrites {
         dropped
     }
 
-    /// Continues with the empty thread of `next` after the current thread was destroyed.
+    /// Switches to `next`, whose thread is empty, once the current thread has been destroyed.
     pub(super) fn restart_with(&mut self, next: Caller) {
         *self = Self {
             has_stored: true,

@@ -13,7 +13,7 @@ use crate::support::redis::RedisServer;
 /// Puts 281 threads into each bucket, so that the unused end of each log's last block hardly matters.
 const THREADS: usize = 72_000;
 const OVERHEAD_BYTES: u64 = 150;
-/// The recommended settings for hashes, by the names that all versions of Redis accept.
+/// The recommended settings for hashes, under names that all versions of Redis accept.
 const RECOMMENDED: [&str; 4] = [
     "--hash-max-ziplist-value",
     "2048",

@@ -8,7 +8,10 @@ export function acquire(manager: LockManager, name: string, signal: AbortSignal)
   });
 }
 
-/** Runs `act` while no other tab is rotating a thread. A rotation event may arrive before the new cookie is set. */
+/**
+ * Waits until no other tab is rotating a thread, for at most 10 s, then runs `act`. Otherwise, `act` could use the old
+ * cookie, because a rotation event can arrive before the new cookie is set.
+ */
 export async function withRotationLock<T>(act: () => Promise<T>): Promise<T> {
   const release = locks && (await acquire(locks, "threadkeep rotation", AbortSignal.timeout(10_000)).catch(() => {}));
   return act().finally(release || undefined);

@@ -110,8 +110,9 @@ impl Copies {
         self.cache().received(receipt, Instant::now());
     }
 
-    /// Saves a whole state relative to the client's snapshot. The keys of `state` must be sorted. Replaces the metadata
-    /// in the same step if `metadata` is given. A save that changes nothing writes nothing.
+    /// Saves a client's complete state by writing only the differences from the client's snapshot. The keys of `state`
+    /// must be sorted. If `metadata` is given, replaces the metadata in the same step. If nothing has changed, writes
+    /// nothing.
     pub async fn save(
         &self,
         id: &ThreadId,

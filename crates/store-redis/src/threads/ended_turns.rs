@@ -15,7 +15,7 @@ use threadkeep_domain::ThreadId;
 
 /// Maximum number of notifications that are kept for a slow receiver. If it falls further behind, it misses the oldest.
 const KEPT: usize = 1_024;
-/// Maximum time without a message before a subscription is replaced, because its connection may be dead.
+/// How long a subscription may go without a message before it is replaced. Its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 

@@ -72,7 +72,7 @@ pub struct Holding<'a> {
 /// The ledgers of durable consumers. Consumer names follow the rules of [pool names](crate::Leases).
 #[async_trait]
 pub trait Ledgers: fmt::Debug + Send + Sync {
-    /// Creates the ledger of a consumer unless it exists. `start` has one position per bucket.
+    /// Creates a consumer's ledger if it does not exist yet. `start` has one position per bucket.
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError>;
 
     /// Deletes a consumer with all its records and leases.

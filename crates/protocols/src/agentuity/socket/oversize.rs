@@ -1,8 +1,8 @@
-//! Drops the payload of an oversized frame as it arrives, and keeps only its beginning.
+//! Discards the payload of an oversized frame as it arrives, except for the first bytes of the payload.
 //!
 //! The codec buffers a frame of any length before it checks the limit, so this module checks the length first. The
-//! codec then receives the oversized frame without its payload, so it still checks whether the frame is allowed at this
-//! point.
+//! codec then receives the frame with an empty payload, so that it can still check whether the client may send such a
+//! frame now.
 
 use actix_http::ws::{Frame, Item};
 use bytes::{Buf, Bytes, BytesMut};

@@ -33,7 +33,7 @@ pub struct WebSearch {
     pub query: String,
     /// 1 to 20.
     pub max_results: usize,
-    /// Restricts the search to a domain, which consists of letters, digits, dots and hyphens.
+    /// Restricts the search to this domain. May contain only letters, digits, dots and hyphens.
     pub site: Option<String>,
 }
 

@@ -1,5 +1,5 @@
--- Erases some threads of an owner in a bucket, then some ended lives. Leaves no archives. Lists the erased lives until their
--- events are purged from the log.
+-- Erases up to a number of an owner's threads in a bucket, then ended lives with their archives. Creates no archives. Keeps
+-- the erased lives in a list until their events have been purged from the log.
 -- KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5 archives.
 -- ARGV: 1 `ahead`, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of the log, 5 maximum
 --   number of ids.

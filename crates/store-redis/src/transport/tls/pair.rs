@@ -72,7 +72,7 @@ impl Pair {
         Ok(Arc::clone(self.config.get_or_init(|| Arc::new(config))))
     }
 
-    /// Adds the pair to the connection settings of the `redis` crate, which parses the PEM texts itself.
+    /// Adds the pair to the `redis` crate's connection settings. The crate parses the PEM data itself.
     pub(crate) fn for_library(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
         let client = ClientTlsConfig {
             client_cert: self.texts.certificate.clone(),

@@ -11,7 +11,7 @@ impl PrimaryReads {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
             let mut guard = command("HDEL");
-            // the guard uses a key of the store, because the user may have no access to other keys
+            // the guard uses one of the store's own keys, because the user may not have access to any others
             guard.arg(commands.first().and_then(key_of).unwrap_or_default());
             guard.arg("");
             guard.write(bytes);
