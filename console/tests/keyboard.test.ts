@@ -69,7 +69,7 @@ test("a slash goes to the search of each page that has one", async () => {
   await page.getByRole("button", { name: "Search", exact: true }).waitFor();
   await page.keyboard.press("/");
   await page.keyboard.press("Enter");
-  await page.getByText(/1 threads? with .* in all/).waitFor();
+  await page.getByText(/1 threads? with .* in total/).waitFor();
 });
 
 test("searches of short lists leave the lines that fit", async () => {

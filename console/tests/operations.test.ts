@@ -192,7 +192,7 @@ test("large states are found among all threads", async () => {
   const id = await newThread(server, { state: { big: "x".repeat(500_000) } });
   const page = await openConsole(server, "#/statistics");
   await page.getByRole("button", { name: "Search" }).click();
-  await page.getByText(/threads with .* in all/).waitFor();
+  await page.getByText(/threads with .* in total/).waitFor();
 
   await page.locator(".card", { hasText: "Large states" }).getByRole("listitem").first().getByText("488 KiB").waitFor();
   await page.locator(".card", { hasText: "Large states" }).getByRole("listitem").first().getByRole("link").click();
