@@ -80,7 +80,7 @@ RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.s
 RELEASES = [
     suite("Files of a release", "release.sh", 1,
           inputs=(*RELEASE, "deploy", "src/main.rs", "LICENSE-*", "README.md", "CHANGELOG.md", "tests/release.py", "tests/packages.sh")),
-    # This stage mostly waits for the index of crates.io, once for each crate.
+    # mostly waits for the crates.io index, once per crate
     Stage("Crates to publish", "scripts/release.sh --only crate --allow-dirty --dir target/crates", 0.3, ("Build",),
           (*RELEASE, "LICENSE-*", "README.md", "CHANGELOG.md")),
 ]  # fmt: skip

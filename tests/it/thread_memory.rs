@@ -9,17 +9,11 @@ use threadkeep_store::Clock;
 
 use crate::conformance::room::{Room, redis_on, set};
 use crate::support::redis::RedisServer;
+use crate::versions::PACKING;
 
 /// Puts 281 threads into each bucket, so that the unused end of each log's last block hardly matters.
 const THREADS: usize = 72_000;
 const OVERHEAD_BYTES: u64 = 150;
-/// The recommended settings for hashes, under names that all versions of Redis accept.
-const RECOMMENDED: [&str; 4] = [
-    "--hash-max-ziplist-value",
-    "2048",
-    "--hash-max-ziplist-entries",
-    "24",
-];
 
 /// Two messages. As a state, they have 277 bytes.
 fn messages() -> String {
@@ -62,7 +56,7 @@ async fn a_thread_with_two_messages_takes_little_more_memory_than_a_plain_key() 
     let mut state = String::new();
     write!(state, r#"{{"messages":{}}}"#, messages()).unwrap();
     assert_eq!(state.len(), 277);
-    let redis = Arc::new(RedisServer::start_with(&RECOMMENDED));
+    let redis = Arc::new(RedisServer::start_with(&PACKING));
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     // loads the scripts, and creates the first keys
     room.subject().merge(&[]).await;

@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 /// The first `MOST` elements of an array. To detect arrays that are too long, set `MOST` to one more than the limit.
 ///
-/// The other elements are not stored, because parsed elements can take a hundred times as much memory as their JSON.
-/// They must still be valid JSON.
+/// The other elements must be valid JSON, but are not stored, because parsed elements can take a hundred times as much
+/// memory as their JSON.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
 

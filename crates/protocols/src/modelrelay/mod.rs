@@ -5,7 +5,7 @@
 //! `mr_sk_`, so `THREADKEEP_API_KEYS` must contain such a key, for example `relay:mr_sk_...`. All objects belong to one
 //! project.
 //!
-//! This server extends the original API:
+//! Extensions to the original API:
 //!
 //! - `GET /state-handles/{id}` and `POST /state-handles/{id}/extend`
 //! - runs on a state handle (`state_id`), and `POST /runs/{id}/complete` to end a run

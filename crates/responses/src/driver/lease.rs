@@ -53,8 +53,7 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // This read extends the session's lifetime. For a thread, the lease renewal does so. Handles and runs have
-            // their own lifetimes.
+            // the read extends the session's lifetime; renewing the lease extends only a thread's lifetime
             if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(used.await);

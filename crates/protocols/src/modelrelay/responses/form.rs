@@ -8,7 +8,7 @@ pub(super) enum Form {
     Whole,
     /// Lines of JSON, sent while the response runs.
     Lines,
-    /// The same lines as server-sent events.
+    /// Server-sent events, each with one of these lines.
     Events,
 }
 

@@ -29,14 +29,14 @@ for i = 3, #ARGV do
     elseif dead then
       if left > ahead then ended = ended + 1 else lost = lost + 1 end
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
-    elseif call('HEXISTS', k.thread, 'T') == 1 or archived_at(k.archive) >= check then
-      -- a server of an earlier version, which does not know the index, has ended or moved the thread
-      index.remove(id)
     else
       index.remove(id)
-      drop_scope(k.thread)
-      log_event(k.log, DESTROYED, LOST, check, 0, 0, NO_LIFE, id, '', ahead)
-      lost = lost + 1
+      -- otherwise a server of an earlier version, which does not know the index, has ended or moved the thread
+      if call('HEXISTS', k.thread, 'T') == 0 and archived_at(k.archive) < check then
+        drop_scope(k.thread)
+        log_event(k.log, DESTROYED, LOST, check, 0, 0, NO_LIFE, id, '', ahead)
+        lost = lost + 1
+      end
     end
   end
 end

@@ -39,7 +39,7 @@
       break
     end
     if keys > max_keys then outcome = {'R', 'too_many_keys'} break end
-    -- This write comes first, because a failure here changes nothing. It does the same as `move_owned`.
+    -- first, because a failure here changes nothing; inlined from `move_owned`
     if owner ~= '' then
       local since = time - (written - written % SPAN_MS)
       if since < 0 or since >= SPAN_MS then
