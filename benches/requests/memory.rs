@@ -21,6 +21,8 @@ const CONNECTING_MAX: usize = 100;
 const STATE_BYTES: usize = 10 * 1024;
 const STARTS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the server to park idle connections (2 s), and for the allocator to return the freed memory (10 s).
+const SETTLE: Duration = Duration::from_secs(15);
 
 pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
@@ -37,6 +39,7 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
     let before = resident_bytes(&server)?;
     make(server.address(), threads, 100).await?;
     let idle = idle(server.address(), connections).await?;
+    sleep(SETTLE).await;
     let after = resident_bytes(&server)?;
     println!(
         "| resident, over Redis, at the start | {} MiB |",

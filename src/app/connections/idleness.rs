@@ -9,6 +9,8 @@ use threadkeep_store::Alarm;
 
 /// Maximum time to receive a request head, starting with its first byte.
 pub(super) const HEAD: Duration = Duration::from_secs(5);
+/// Time without requests after which a connection is parked.
+const PARK_AFTER: Duration = Duration::from_secs(2);
 
 /// Limits the time that the server waits for a client.
 ///
@@ -65,15 +67,21 @@ impl Idleness {
         self.waiting = None;
     }
 
-    /// Polls the timer. Fails when the client has been silent for too long.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Polls the timer. Returns the end of the keep-alive time when the connection can be parked. Fails when the client
+    /// has been silent for too long.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Instant>> {
         self.wait(false);
         let Some(waiting) = self.waiting else {
             return Poll::Pending;
         };
         let end = waiting.since + self.time_limit(&waiting);
-        let is_over = self.alarm.poll(cx, end);
-        is_over.map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let is_between_requests = waiting.requests > 0 && !waiting.has_begun;
+        let park = (waiting.since + PARK_AFTER).min(end);
+        if !is_between_requests || park == end {
+            let is_over = self.alarm.poll(cx, end);
+            return is_over.map(|()| Err(io::ErrorKind::TimedOut.into()));
+        }
+        self.alarm.poll(cx, park).map(|()| Ok(end))
     }
 
     fn time_limit(&self, waiting: &Waiting) -> Duration {

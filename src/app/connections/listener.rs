@@ -1,5 +1,5 @@
-use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -7,7 +7,8 @@ use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Request};
 use actix_server::ServerBuilder;
 use actix_service::{
-    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_service, map_config,
+    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_factory, into_service,
+    map_config,
 };
 use actix_web::Error;
 use actix_web::body::MessageBody;
@@ -15,12 +16,13 @@ use actix_web::dev::{AppConfig, Response, Server};
 use actix_web::rt::net::TcpStream;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::idleness::{HEAD, Idleness};
-use super::outbox::Outbox;
+use super::idleness::HEAD;
+use super::outbox::{Outbox, Outlet};
+use super::parking::Connection;
 use super::sockets::set_send_timeout;
 use super::stream::PacedStream;
 use crate::telemetry::Connections;
-use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
+use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory};
 
 const BACKLOG: i32 = 1_024;
 /// How long the server continues to read from a connection that it closes in the middle of a request. If the server
@@ -102,10 +104,11 @@ impl Listener {
             let app = app.map_err(|error| error.into().error_response());
             let memory = BodyMemory::new(memory_bytes, body_bytes);
             let answers = AnswerMemory::new(memory_bytes);
+            let signal = ending.clone();
             let http = HttpService::build()
                 .graceful_shutdown_signal(move || {
-                    let ending = ending.clone();
-                    async move { ending.notified().await }
+                    let signal = signal.clone();
+                    async move { signal.notified().await }
                 })
                 .keep_alive(KeepAlive::Timeout(keep_alive + HEAD))
                 .client_request_timeout(HEAD)
@@ -116,31 +119,41 @@ impl Listener {
                     data.insert(BodyAlarm::default());
                     data.insert(memory.clone());
                     data.insert(answers.clone());
-                    data.insert(connections.open());
                 })
                 .finish(map_config(app, |()| AppConfig::default()));
-            let outbox = Outbox::start();
-            let paced = fn_service(move |stream: TcpStream| {
-                // if there is no peer address, the client has already disconnected, and the connection cannot be
-                // counted
-                let served = stream.peer_addr().map(|peer| {
-                    let stream = prepare(stream, keep_alive, outbox.clone());
-                    (stream, actix_http::Protocol::Http1, Some(peer))
-                });
-                ready(served.map_err(DispatchError::Io))
-            });
-            paced.and_then(http)
+            let (http, outbox) = (Rc::new(http), Outbox::start());
+            fn_factory(move || {
+                let http = Rc::clone(&http);
+                let (outbox, ending) = (outbox.clone(), ending.clone());
+                let connections = connections.clone();
+                async move {
+                    let service = Rc::new(http.new_service(()).await?);
+                    Ok::<_, ()>(into_service(move |stream: TcpStream| {
+                        // if there is no peer address, the client has already disconnected, and the connection cannot
+                        // be counted
+                        let connection = stream.peer_addr().map(|peer| Connection {
+                            outlet: prepare(stream),
+                            peer,
+                            outbox: outbox.clone(),
+                            keep_alive,
+                            ending: ending.clone(),
+                            _open: connections.open(),
+                        });
+                        let service = Rc::clone(&service);
+                        async move { connection.map_err(DispatchError::Io)?.serve(service).await }
+                    }))
+                }
+            })
         };
         let builder = builder.listen("threadkeep", self.listener, serve)?;
         Ok(builder.run())
     }
 }
 
-fn prepare(stream: TcpStream, keep_alive: Duration, outbox: Outbox) -> PacedStream {
+fn prepare(stream: TcpStream) -> Rc<Outlet> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY on a connection");
     }
     set_send_timeout(&stream);
-    let idleness = Idleness::new(ConnectionState::default(), keep_alive);
-    PacedStream::new(stream, idleness, outbox)
+    Outlet::new(stream)
 }

@@ -10,6 +10,7 @@ mod idleness;
 mod intake;
 mod listener;
 mod outbox;
+mod parking;
 mod sockets;
 mod stream;
 

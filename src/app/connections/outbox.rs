@@ -11,7 +11,7 @@ use actix_web::rt::net::TcpStream;
 use actix_web::rt::spawn;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Maximum number of bytes that are held per connection. Larger writes go to the system immediately.
 const HELD_BYTES: usize = 16_384;
@@ -54,6 +54,8 @@ pub(super) struct Outlet {
     rest: RefCell<Vec<u8>>,
     /// The task that writes `rest`.
     writer: RefCell<Option<Waker>>,
+    /// The end of the keep-alive time, if the connection is parked.
+    parked: Cell<Option<Instant>>,
 }
 
 impl Outbox {
@@ -127,7 +129,33 @@ impl Outlet {
             held: Cell::new(0),
             rest: RefCell::default(),
             writer: RefCell::default(),
+            parked: Cell::default(),
         })
+    }
+
+    /// Parks the connection until `end`: its next request gets a new stream.
+    pub(super) fn park(&self, end: Instant) {
+        self.parked.set(Some(end));
+    }
+
+    pub(super) fn is_parked(&self) -> bool {
+        self.parked.get().is_some()
+    }
+
+    /// Returns the end of the keep-alive time if the connection was parked.
+    pub(super) fn unpark(&self) -> Option<Instant> {
+        self.parked.take()
+    }
+
+    /// Waits until the client sends bytes, and leaves them unread. Returns false if the client closed or reset the
+    /// connection instead.
+    pub(super) async fn has_bytes(&self) -> bool {
+        let mut byte = [0];
+        let peeked = poll_fn(|cx| {
+            let stream = self.stream.borrow();
+            stream.poll_peek(cx, &mut ReadBuf::new(&mut byte))
+        });
+        peeked.await.is_ok_and(|count| count > 0)
     }
 
     pub(super) fn is_held(&self) -> bool {

@@ -2,9 +2,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use reqwest::Method;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 use crate::budgets::{MB, builder};
+use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 120;
@@ -72,6 +75,36 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
 
     let most = CONNECTIONS as u64 * CONNECTION_BYTES + 12 * MB;
     await_freed(&server, before, before + most).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_keeps_no_buffers() {
+    const CONNECTIONS: usize = 3_000;
+    const IDLE_BYTES: u64 = 4_096;
+    let server = builder(Backend::Memory)
+        .set("THREADKEEP_KEEP_ALIVE_SECONDS", 600)
+        .start();
+    // the first requests load the program's code into memory
+    drop(idle_connections(&server, CONNECTIONS / 10).await);
+    let before = server.resident_bytes();
+
+    let idle = idle_connections(&server, CONNECTIONS).await;
+
+    let most = CONNECTIONS as u64 * IDLE_BYTES;
+    await_freed(&server, before, before + most).await;
+    drop(idle);
+}
+
+async fn idle_connections(server: &Server, count: usize) -> Vec<TcpStream> {
+    let mut idle = Vec::new();
+    for _ in 0..count {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        raw::read_response(&mut stream).await;
+        idle.push(stream);
+    }
+    idle
 }
 
 /// Waits until the server uses at most `most` bytes. Sends no requests, because they would make the allocator return

@@ -111,6 +111,26 @@ async fn an_idle_connection_is_closed() {
 }
 
 #[tokio::test]
+async fn an_idle_connection_serves_its_next_request() {
+    // longer than the two seconds after which the server frees the buffers of an idle connection
+    const IDLE: Duration = Duration::from_secs(3);
+    let server = Server::start(Backend::Memory);
+    let mut stream = connect(&server).await;
+    for _ in 0..3 {
+        stream.write_all(GET.as_bytes()).await.unwrap();
+        let answer = raw::read_response(&mut stream).await;
+        assert_eq!(raw::status(&answer), 200);
+        sleep(IDLE).await;
+        // the connection that asks counts too
+        assert!(server.metric("threadkeep_connections").await >= 2);
+    }
+
+    // the server still limits the time for a head
+    stream.write_all(b"GET /hea").await.unwrap();
+    closed_after(&mut stream, Instant::now(), HEAD / 2).await;
+}
+
+#[tokio::test]
 async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
     let server = start();
     let put = |path: &str| {

@@ -5,7 +5,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use std::{io, thread};
 
-use actix_web::rt::net::TcpStream;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
@@ -64,9 +63,9 @@ struct SendProgress {
 }
 
 impl PacedStream {
-    pub(super) fn new(stream: TcpStream, idleness: Idleness, outbox: Outbox) -> Self {
+    pub(super) fn new(outlet: Rc<Outlet>, idleness: Idleness, outbox: Outbox) -> Self {
         Self {
-            outlet: Outlet::new(stream),
+            outlet,
             outbox,
             idleness,
             intake: Intake::default(),
@@ -220,7 +219,12 @@ impl AsyncRead for PacedStream {
             let room = this.intake.room() as u64;
             let mut stream = this.outlet.stream.borrow_mut();
             match Pin::new(&mut (&mut *stream).take(room)).poll_read(cx, buffer) {
-                Poll::Pending => return this.idleness.poll(cx),
+                Poll::Pending => {
+                    let end = ready!(this.idleness.poll(cx))?;
+                    // to the dispatcher, an empty read is the end of the connection
+                    this.outlet.park(end);
+                    return Poll::Ready(Ok(()));
+                }
                 Poll::Ready(read) => read?,
             }
             this.intake.pass(buffer, start)
@@ -263,6 +267,9 @@ impl AsyncWrite for PacedStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_held(cx))?;
+        if self.outlet.is_parked() {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut *self.outlet.stream.borrow_mut()).poll_shutdown(cx)
     }
 }

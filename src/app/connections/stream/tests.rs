@@ -1,4 +1,4 @@
-use actix_web::rt::net::TcpListener;
+use actix_web::rt::net::{TcpListener, TcpStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -28,7 +28,7 @@ async fn pair_with(
         .set_recv_buffer_size(receive_bytes)
         .unwrap();
     let idleness = Idleness::new(ConnectionState::default(), Duration::from_secs(75));
-    let mut paced = PacedStream::new(stream, idleness, Outbox::start());
+    let mut paced = PacedStream::new(Outlet::new(stream), idleness, Outbox::start());
     paced.span = span;
     (paced, client)
 }

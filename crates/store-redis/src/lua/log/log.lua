@@ -30,10 +30,12 @@ end
 
 -- Logs the creation of a thread's first life in fewer bytes. Used only while nothing listens to the log, because
 -- earlier server versions cannot read this form. `e`: type, flags, life, packed id. The event has the time of its
--- position, version 1 and number 1.
-local function log_first_life(log, life, id, more, ahead)
-  call('XADD', log, ahead == 0 and '*' or next_position(log, ahead), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
+-- position, version 1 and number 1. Returns false, and logs nothing, unless `time` is after all events of the log: two
+-- threads can be created in the same millisecond, and the clock can go back.
+local function log_first_life(log, time, life, id, more)
+  local position = redis.pcall('XADD', log, fmt('%.0f-0', time), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
     'k' .. trace, more)
+  return type(position) == 'string'
 end
 
 local function id_of(key)

@@ -370,9 +370,8 @@ if is_new then
 elseif ARGV[4] ~= '' then
   index_of(key).check_at(id_of(key), now(ahead) + lives, 'LT')
 end
-if is_new and sequence == 1 and log_all == 0 and watched == 0 then
-  log_first_life(k.log, life, id_of(key), names(changed), ahead)
-elseif logged then
+if logged and not (is_new and sequence == 1 and log_all == 0 and watched == 0
+  and log_first_life(k.log, created, life, id_of(key), names(changed))) then
   local flags = not is_new and metadata ~= '' and 1 or 0
   log_event(k.log, is_new and CREATED or UPDATED, flags, now(ahead), version + 1, sequence, life,
     id_of(key), cleared and keys_before > NAMED_MAX and '!' or names(changed), ahead)

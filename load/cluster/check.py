@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Measures threadkeep on Redis Clusters of several sizes on this machine, next to the figures of model.py.
+
+Usage: load/cluster/check.py [--masters 3,6,9] [--replicas 2] [--seconds 20]
+
+Prints CPU and calls per master while the service is idle, while each replica reads all events, and during pushes and
+reads of 1,000 threads. Needs redis-server, redis-cli and target/release/threadkeep (or THREADKEEP_BIN).
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("THREADKEEP_BIN", str(ROOT / "target/release/threadkeep"))
+SECRET = "s" * 40
+THREADS = 1_000
+CONNECTIONS = 16
+START_LIMIT = 60
+"""Seconds for a process to become ready."""
+
+
+@dataclass
+class Sample:
+    at: float
+    cpu: list[float]
+    """Seconds of CPU per master."""
+    calls: list[int]
+    """Calls of scripts and commands per master, as the clients sent them."""
+    connections: list[int]
+
+
+def free_port() -> int:
+    # cluster nodes also use the port that is higher by 10,000
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port < 55_000:
+            return port
+
+
+def redis(port: int, *command: str) -> str:
+    return subprocess.run(["redis-cli", "-p", str(port), *command], check=True, capture_output=True, text=True).stdout
+
+
+def info(port: int, section: str) -> dict[str, str]:
+    lines = redis(port, "INFO", section).splitlines()
+    return dict(line.strip().split(":", 1) for line in lines if ":" in line)
+
+
+def wait_until(condition, what: str) -> None:
+    end = time.monotonic() + START_LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"{what} did not become ready")
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def cluster(masters: int) -> Iterator[list[int]]:
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        ports = [free_port() for _ in range(masters)]
+        for port in ports:
+            folder = pathlib.Path(directory, str(port))
+            folder.mkdir()
+            options = ["--cluster-enabled", "yes", "--save", "", "--dir", str(folder), "--logfile", str(folder / "log")]
+            process = subprocess.Popen(["redis-server", "--port", str(port), *options])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        for port in ports:
+            wait_until(lambda port=port: is_answering(port), "a master")
+        nodes = [f"127.0.0.1:{port}" for port in ports]
+        create = ["redis-cli", "--cluster", "create", *nodes, "--cluster-yes"]
+        subprocess.run(create, check=True, stdout=subprocess.DEVNULL)
+        for port in ports:
+            wait_until(lambda port=port: "cluster_state:ok" in redis(port, "CLUSTER", "INFO"), "the cluster")
+        yield ports
+
+
+def is_answering(port: int) -> bool:
+    with contextlib.suppress(subprocess.CalledProcessError):
+        return redis(port, "PING").strip() == "PONG"
+    return False
+
+
+@contextlib.contextmanager
+def replicas(masters: list[int], count: int) -> Iterator[list[int]]:
+    with contextlib.ExitStack() as stack:
+        ports = [free_port() for _ in range(count)]
+        for port in ports:
+            settings = {
+                "THREADKEEP_REDIS_URL": f"redis+cluster://127.0.0.1:{masters[0]}",
+                "THREADKEEP_LISTEN": f"127.0.0.1:{port}",
+                "THREADKEEP_SIGNING_KEYS": "k1:" + "a" * 64,
+                "THREADKEEP_API_KEYS": f"check:{SECRET}",
+                "THREADKEEP_WORKERS": "1",
+                "THREADKEEP_LOG": "error",
+            }
+            process = subprocess.Popen([PROGRAM, "serve"], env=os.environ | settings, stdout=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        for port in ports:
+            wait_until(lambda port=port: is_ready(port), "a replica")
+        yield ports
+
+
+def is_ready(port: int) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2) as response:
+        return response.status == 200
+    return False
+
+
+def sample(masters: list[int]) -> Sample:
+    cpu, calls, connections = [], [], []
+    for port in masters:
+        used = info(port, "cpu")
+        cpu.append(float(used["used_cpu_sys"]) + float(used["used_cpu_user"]))
+        calls.append(int(info(port, "stats")["total_commands_processed"]))
+        connections.append(int(info(port, "clients")["connected_clients"]) - 1)
+    return Sample(time.monotonic(), cpu, calls, connections)
+
+
+def request(method: str, path: str, thread: str | None = None, body: str = "", accept: str = "*/*") -> bytes:
+    head = [f"{method} {path} HTTP/1.1", "host: localhost", f"authorization: Bearer {SECRET}", f"accept: {accept}"]
+    if thread:
+        head.append(f"x-thread-id: {thread}")
+    if body:
+        head += ["content-type: application/json", f"content-length: {len(body)}"]
+    return "\r\n".join([*head, "", body]).encode()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
+    body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
+    status = int(head.split(b" ", 2)[1])
+    if status >= 300:
+        raise SystemExit(f"a request failed: {head.decode()}{body.decode()}")
+    return body
+
+
+async def send_all(ports: list[int], requests: list[bytes], seconds: float | None) -> tuple[int, list[bytes]]:
+    """Sends `requests` over `CONNECTIONS` connections, once or repeatedly for `seconds`."""
+    end = None if seconds is None else time.monotonic() + seconds
+
+    async def send_some(number: int) -> list[bytes]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", ports[number % len(ports)])
+        own, bodies = requests[number::CONNECTIONS], []
+        while True:
+            for item in own:
+                writer.write(item)
+                bodies.append(await answer(reader))
+                if end and time.monotonic() > end:
+                    break
+            if end is None or time.monotonic() > end:
+                writer.close()
+                return bodies
+
+    parts = await asyncio.gather(*(send_some(number) for number in range(CONNECTIONS)))
+    return sum(map(len, parts)), [body for part in parts for body in part]
+
+
+def report(name: str, before: Sample, after: Sample, requests: int = 0, predicted: float | None = None) -> None:
+    seconds = after.at - before.at
+    cpu = [(end - start) / seconds for start, end in zip(before.cpu, after.cpu, strict=True)]
+    calls = [(end - start) / seconds for start, end in zip(before.calls, after.calls, strict=True)]
+    mean, largest = sum(cpu) / len(cpu), max(cpu)
+    model_text = "" if predicted is None else f"{predicted * 100:.2f} %"
+    print(
+        f"| {len(cpu)} | {name} | {requests / seconds:,.0f} | {mean * 100:.2f} % | {largest * 100:.2f} % "
+        f"| {model_text} | {sum(calls) / len(calls):,.0f} | {max(after.connections)} |",
+        flush=True,
+    )
+
+
+def measure(masters: list[int], ports: list[int], seconds: float) -> None:
+    shape = model.Deployment(masters=len(masters), replicas=len(ports), workers=1)
+
+    def phase(name: str, action, load: model.Load) -> None:
+        before = sample(masters)
+        requests = action()
+        after = sample(masters)
+        rate = requests / (after.at - before.at)
+        predicted = model.redis_cpu(shape, load.at_rate(rate))
+        report(name, before, after, requests, predicted)
+
+    def idle() -> int:
+        time.sleep(seconds)
+        return 0
+
+    time.sleep(5)
+    phase("idle", idle, model.Load())
+    with contextlib.ExitStack() as stack:
+        for port in ports:
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            stream.sendall(request("GET", "/v1/events", accept="text/event-stream"))
+            stream.recv(1)
+        time.sleep(2)
+        phase("each replica reads all events", idle, model.Load(event_readers=len(ports)))
+    time.sleep(5)
+
+    messages = [{"role": "user", "content": "x" * 180} for _ in range(10)]
+    state = json.dumps({"state": {"messages": messages}})
+    create = [request("POST", "/v1/threads", body=state)] * THREADS
+    before = sample(masters)
+    created, bodies = asyncio.run(send_all(ports, create, None))
+    after = sample(masters)
+    rate = created / (after.at - before.at)
+    report("create", before, after, created, model.redis_cpu(shape, model.Load(creates=rate)))
+    threads = [json.loads(body)["thread_id"] for body in bodies]
+
+    path = "/v1/threads/current/state"
+    push = [request("POST", f"{path}/messages/push?max_records=20", thread, json.dumps({"value": messages[0]})) for thread in threads]
+    read = [request("GET", path, thread) for thread in threads]
+    phase("push", lambda: asyncio.run(send_all(ports, push, seconds))[0], model.Load(pushes=1))
+    phase("read", lambda: asyncio.run(send_all(ports, read, seconds))[0], model.Load(reads=1))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--masters", default="3,6,9", help="sizes of clusters, separated by commas")
+    arguments.add_argument("--replicas", type=int, default=2, help="replicas of threadkeep")
+    arguments.add_argument("--seconds", type=float, default=20, help="seconds per measurement")
+    given = arguments.parse_args()
+    print("| masters | load | requests/s | CPU per master | largest | model | calls/s per master | connections per master |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|")
+    for masters in map(int, given.masters.split(",")):
+        with cluster(masters) as nodes, replicas(nodes, given.replicas) as ports:
+            measure(nodes, ports, given.seconds)
+
+
+if __name__ == "__main__":
+    main()
