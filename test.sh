@@ -88,7 +88,7 @@ install() {
         allow_services
         trap - EXIT INT TERM
     fi
-    # nor may they start with the machine
+    # prevents the services from starting with the machine
     for service in redis-server haproxy prometheus docker.io; do
         case " $packages" in
         *" $service "*) [ ! -d /run/systemd/system ] || as_root systemctl --quiet disable "${service%.io}" ;;

@@ -1,4 +1,4 @@
-"""Measures the memory of threads in Redis, next to plain keys: python3 benches/thread-memory.py [PROGRAM]
+"""Compares the memory of threads in Redis with plain keys: python3 benches/thread-memory.py [PROGRAM]
 
 PROGRAM is a threadkeep program; the default is target/release/threadkeep. Starts a redis-server for each row, which must be
 on the PATH. Prints the growth of used_memory per thread, and per key of `SET key state EX 3600` with a name of equal length.
@@ -18,7 +18,7 @@ import time
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "target/release/threadkeep"
 SECRET = "s" * 32
 CONNECTIONS = 8
-# messages and bytes of each text; threads
+# number of messages, bytes per message, and number of threads
 STATES = [(0, 0, 72_000), (2, 100, 72_000), (10, 415, 12_000), (60, 922, 2_000)]
 SETTINGS = {
     "Redis defaults": [],
@@ -70,8 +70,8 @@ def state(messages, text_bytes):
         return '{"n":123456789}'
     roles = ["user", "assistant"]
     text = "x" * text_bytes
-    all_of_them = [{"role": roles[number % 2], "content": text} for number in range(messages)]
-    return json.dumps({"messages": all_of_them}, separators=(",", ":"))
+    records = [{"role": roles[number % 2], "content": text} for number in range(messages)]
+    return json.dumps({"messages": records}, separators=(",", ":"))
 
 
 def create(port, body, count):

@@ -36,7 +36,7 @@ ask() {
     redis-cli -s "$socket" "$@"
 }
 
-until_it_says() {
+wait_for_reply() {
     text=$1
     shift
     until ask "$@" 2>/dev/null | tr -d '\r' | grep -qx "$text"; do
@@ -48,10 +48,10 @@ until_it_says() {
     done
 }
 
-until_it_says PONG ping
+wait_for_reply PONG ping
 ask config set appendonly yes >/dev/null
-until_it_says aof_rewrite_scheduled:0 info persistence
-until_it_says aof_rewrite_in_progress:0 info persistence
+wait_for_reply aof_rewrite_scheduled:0 info persistence
+wait_for_reply aof_rewrite_in_progress:0 info persistence
 ask info persistence | tr -d '\r' | grep -qx aof_last_bgrewrite_status:ok || fail "Redis could not write the append-only file"
 keys=$(ask dbsize | tr -dc 0-9)
 ask shutdown >/dev/null 2>&1 || true

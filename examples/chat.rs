@@ -19,7 +19,7 @@ async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError
 
 /// Called on one replica when a chat ends, an hour after its last message.
 async fn on_chat_end(notice: Notice) -> Result<(), Infallible> {
-    let bytes = notice.archive.map_or(0, |left| left.state.len());
+    let bytes = notice.archive.map_or(0, |archive| archive.state.len());
     println!("a chat of {bytes} bytes is over");
     Ok(())
 }

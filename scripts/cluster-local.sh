@@ -23,7 +23,7 @@ fail() {
     exit 1
 }
 
-here=$PWD
+start_dir=$PWD
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/target/cluster
 port=
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
 done
 case $dir in
 /*) ;;
-*) dir=$here/$dir ;;
+*) dir=$start_dir/$dir ;;
 esac
 case $port in
 *[!0-9]*) usage ;;
@@ -87,8 +87,8 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to two minutes for COMMAND to succeed. Fails if process NAME ends.
-until_it() {
+# wait_until NAME COMMAND...: waits up to two minutes for COMMAND to succeed. Fails if process NAME ends.
+wait_until() {
     name=$1
     shift
     tries=0
@@ -106,8 +106,8 @@ answers() {
     curl --silent --fail --output /dev/null --max-time 30 "$1/readyz"
 }
 
-# place_of REPLICA: prints the replica's loopback address.
-place_of() {
+# address_of REPLICA: prints the replica's loopback address.
+address_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
@@ -118,15 +118,15 @@ ports() {
 def is_free(port):
     try:
         for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
-            for place in 1, 2, 3, 4:
+            for host in 1, 2, 3, 4:
                 with socket.socket(type=kind) as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
-                    probe.bind((f"127.0.0.{place}", port))
+                    probe.bind((f"127.0.0.{host}", port))
     except OSError:
         return False
     return True
-asked = [int(port) for port in sys.argv[2:]] or random.sample(range(20000, 32000), 100)
-print(*[port for port in asked if is_free(port)][:int(sys.argv[1])])' "$@"
+candidates = [int(port) for port in sys.argv[2:]] or random.sample(range(20000, 32000), 100)
+print(*[port for port in candidates if is_free(port)][:int(sys.argv[1])])' "$@"
 }
 
 # Chooses ports. Keeps the current ports while any service runs.
@@ -184,7 +184,7 @@ up() {
             --maxmemory-policy noeviction --hash-max-ziplist-value 2048 \
             --hash-max-ziplist-entries 24 --lazyfree-lazy-expire yes \
             --lazyfree-lazy-server-del yes
-    until_it redis redis-cli -e -s "$dir/redis.sock" ping
+    wait_until redis redis-cli -e -s "$dir/redis.sock" ping
 
     set -- --host-record=threadkeep,127.0.0.2 --host-record=threadkeep,127.0.0.3 \
         --host-record=threadkeep,127.0.0.4
@@ -202,7 +202,7 @@ up() {
         # starts with an empty environment
         is_running "$replica" ||
             start "$replica" env -i \
-                THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
+                THREADKEEP_LISTEN="$(address_of "$replica"):$replica_port" \
                 THREADKEEP_REDIS_URL="unix://$dir/redis.sock" \
                 THREADKEEP_SIGNING_KEYS_FILE="$dir/keys/signing" \
                 ${signing_key:+THREADKEEP_SIGNING_KEY="$signing_key"} \
@@ -215,7 +215,7 @@ up() {
                 "$dir/bin/threadkeep"
     done
     for replica in $replicas; do
-        until_it "$replica" answers "http://$(place_of "$replica"):$replica_port"
+        wait_until "$replica" answers "http://$(address_of "$replica"):$replica_port"
     done
 
     if ! is_running balancer; then
@@ -224,17 +224,17 @@ up() {
         start balancer env LISTEN="127.0.0.1:$listen" DNS="127.0.0.1:$dns_port" \
             REPLICAS="threadkeep:$replica_port" haproxy -db -f "$config"
         for number in 1 2 3; do
-            until_it balancer grep -q "Server ready/replica$number\>.*UP" "$dir/log/balancer.log"
+            wait_until balancer grep -q "Server ready/replica$number\>.*UP" "$dir/log/balancer.log"
         done
     fi
-    until_it balancer answers "http://127.0.0.1:$listen"
-    tell
+    wait_until balancer answers "http://127.0.0.1:$listen"
+    print_addresses
 }
 
-tell() {
+print_addresses() {
     echo "threadkeep answers at http://127.0.0.1:$listen"
     for replica in $replicas; do
-        echo "  $replica      http://$(place_of "$replica"):$replica_port"
+        echo "  $replica      http://$(address_of "$replica"):$replica_port"
     done
     cat <<END
   redis         $dir/redis.sock
@@ -252,19 +252,19 @@ status() {
     sick=0
     for each in redis dns $replicas balancer; do
         case $each in
-        redis) place=$dir/redis.sock ;;
-        dns) place=127.0.0.1:$dns_port ;;
-        balancer) place=http://127.0.0.1:$listen ;;
-        *) place=http://$(place_of "$each"):$replica_port ;;
+        redis) address=$dir/redis.sock ;;
+        dns) address=127.0.0.1:$dns_port ;;
+        balancer) address=http://127.0.0.1:$listen ;;
+        *) address=http://$(address_of "$each"):$replica_port ;;
         esac
         state=up
         if ! is_running "$each"; then
             state=down
-        elif [ "${place#http}" != "$place" ] && ! answers "$place"; then
+        elif [ "${address#http}" != "$address" ] && ! answers "$address"; then
             state='not ready'
         fi
         [ "$state" = up ] || sick=1
-        printf '%-10s %-10s %-8s %s\n' "$each" "$state" "$pid" "$place"
+        printf '%-10s %-10s %-8s %s\n' "$each" "$state" "$pid" "$address"
     done
     exit "$sick"
 }

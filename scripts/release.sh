@@ -17,7 +17,7 @@
 # the time of the last commit). Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
 set -eu
 
-here=$PWD
+start_dir=$PWD
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
 tools=scripts/release
@@ -36,7 +36,7 @@ fail() {
 absolute() {
     case $1 in
     /*) echo "$1" ;;
-    *) echo "$here/$1" ;;
+    *) echo "$start_dir/$1" ;;
     esac
 }
 

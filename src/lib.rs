@@ -132,7 +132,7 @@ pub mod owners {
     #[doc(inline)]
     pub use threadkeep_identity::OwnerProvider;
     #[doc(inline)]
-    pub use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
+    pub use threadkeep_store::{OwnedPosition, OwnerUsage, ThreadOrder, ThreadPage};
 }
 
 /// Arguments and results of [`Keys`], [`Tasks`] and [`History`].

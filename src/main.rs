@@ -2,7 +2,7 @@ use std::env;
 use std::process::ExitCode;
 
 /// The server uses jemalloc, whose background threads return freed memory to the system even while the server is idle.
-/// Other allocators with per-thread caches keep the memory from a load peak for as long as the threads are idle.
+/// Other allocators with per-thread caches keep the memory from a load peak.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -50,12 +50,12 @@ wait "$first" || true
 kill -9 "$redis"
 wait "$redis" || true
 if deploy/restore.sh "$dir/backup.rdb" "$dir/data" 2>/dev/null; then
-    fail "a restore wrote over data"
+    fail "a restore overwrote data"
 fi
 rm -r "$dir/data"
 head -c 1000 "$dir/backup.rdb" >"$dir/broken.rdb"
 if deploy/restore.sh "$dir/broken.rdb" "$dir/data" 2>/dev/null; then
-    fail "half a backup was restored"
+    fail "a truncated backup was restored"
 fi
 deploy/restore.sh "$dir/backup.rdb" "$dir/data"
 
@@ -74,4 +74,4 @@ if redis-cli -s "$socket" ping 2>/dev/null; then
 fi
 deploy/backup.sh "$dir/none.rdb" -s "$socket" 2>/dev/null && fail "a backup of nothing succeeded"
 [ ! -e "$dir/none.rdb" ] || fail "a failed backup left a file"
-echo "backup: 20 threads and an entry are as they were"
+echo "backup: 20 threads and an entry are unchanged"

@@ -1,4 +1,4 @@
-"""Builds all tests, and links each test program below target/tests: units/*, it, account, upstream.
+"""Builds all tests, and creates links to the test programs in target/tests: units/*, it, contract, account, upstream.
 
 The stages run these programs directly, because `cargo test` would wait for the lock of another running Cargo command.
 """

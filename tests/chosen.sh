@@ -6,12 +6,12 @@
 # tests.
 target_of() {
     first=${1%%::*}
-    for place in tests/it:--test=it tests/contract:--test=contract src:--lib crates:--lib; do
-        folder=${place%%:*}
+    for target in tests/it:--test=it tests/contract:--test=contract src:--lib crates:--lib; do
+        folder=${target%%:*}
         if [ -n "$(find "$folder" -name "$first" -o -name "$first.rs")" ]; then
-            echo "${place#*:}"
+            echo "${target#*:}"
         elif [ "$first" = "$1" ] && grep -rqE "fn [a-z0-9_]*$first" "$folder"; then
-            echo "${place#*:}"
+            echo "${target#*:}"
         fi
     done
 }
@@ -20,7 +20,7 @@ target_of() {
 test_chosen() {
     targets=$(for name; do target_of "$name"; done | sort -u)
     [ -n "$targets" ] || {
-        echo "no test has this in its path: $*" >&2
+        echo "no test path contains: $*" >&2
         return 1
     }
     # tests/contract starts this program. With --workspace, Cargo builds it with the features that the tests need.

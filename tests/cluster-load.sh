@@ -75,7 +75,7 @@ cluster_up
 goal=$(($(acknowledged) + 100))
 until_it has_advanced
 send TERM replica2
-ends replica2
+await_end replica2
 grep -q '"message":"stopped"' "$cluster/log/replica2.log" || fail "a replica did not stop by itself"
 goal=$(($(acknowledged) + 100))
 until_it has_advanced
@@ -83,7 +83,7 @@ kill -INT "$load"
 
 wait "$load" || fail "the load test failed: $(cat "$dir/load.log")"
 sed -n '/^GOOD/,$p' "$dir/load.log"
-grep -q GOOD "$dir/report/mixed.html" || fail "the page does not have the verdict"
+grep -q GOOD "$dir/report/mixed.html" || fail "the report does not contain the verdict"
 python3 - "$dir/report/mixed.json" <<'END'
 import json
 import sys
@@ -105,18 +105,18 @@ set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica
 # requests pairs of responses until Prometheus has their rates; the server rejects the second of each pair
 secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
 thread=thrd_00000000000000000000000000000001
-to_models() {
+request_models() {
     path=$1
     shift
     curl -s -o "$dir/answer.json" -H "Authorization: Bearer $secret" -H 'Content-Type: application/json' \
         "$models$path" "$@"
 }
-to_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 600}'
+request_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 600}'
 memory='[{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory"}]'
 dashboard_answers() {
-    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}" &&
+    request_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}" &&
         grep -q '"completed"' "$dir/answer.json" || return 1
-    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"conversation\": \"$thread\"}" &&
+    request_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"conversation\": \"$thread\"}" &&
         grep -q conversation_locked "$dir/answer.json" &&
         "$venv/bin/python" tests/dashboard.py "$dashboard" "$@" >"$dir/dashboard.log" 2>&1
 }
@@ -127,7 +127,7 @@ misspelt() {
     ! cmp -s "$dashboard" "$dir/misspelt.json" || fail "nothing is misspelt by $1"
     shift
     ! "$venv/bin/python" tests/dashboard.py "$dir/misspelt.json" "$@" 2>"$dir/misspelt.log" ||
-        fail "a misspelt dashboard was taken for a good one"
+        fail "a misspelt dashboard was accepted"
 }
 misspelt s/threadkeep_http_requests_total/threadkeep_http_request_total/ "$@"
 grep -q 'no replica exports threadkeep_http_request_total' "$dir/misspelt.log"
@@ -138,4 +138,4 @@ grep -q 'threadkeep_threads_ended_total has no label reaso' "$dir/misspelt.log"
 misspelt 's/"expired\\"/"expire\\"/' "$@"
 grep -q 'is never' "$dir/misspelt.log"
 
-echo "cluster: nothing acknowledged was lost, and the dashboard asks only for existing metrics"
+echo "cluster: no acknowledged write was lost, and the dashboard queries only existing metrics"

@@ -49,7 +49,7 @@ sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$
 # cluster_up: starts stopped services. Sets $base (the balancer's URL) and $replica_port.
 cluster_up() {
     scripts/cluster-local.sh up --dir "$cluster" --port "${base##*:}" >/dev/null
-    # shellcheck disable=SC2034 # for the script that reads this in
+    # shellcheck disable=SC2034 # for the script that sources this file
     read -r replica_port _ port <"$cluster/ports"
     base=http://127.0.0.1:$port
 }
@@ -60,12 +60,12 @@ send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# ends NAME: waits until the process has ended. A zombie (Z), which its parent has not yet reaped, also counts as ended.
-ends() {
+# await_end NAME: waits until the process has ended. A zombie (Z), which its parent has not yet reaped, also counts.
+await_end() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }
 
-ask() {
+request() {
     curl --silent --show-error --max-time 60 "$@"
 }
 
@@ -73,5 +73,5 @@ ask() {
 answers() {
     expected=$1
     shift
-    [ "$(ask --output /dev/null --write-out '%{http_code}' "$@")" = "$expected" ]
+    [ "$(request --output /dev/null --write-out '%{http_code}' "$@")" = "$expected" ]
 }

@@ -71,7 +71,7 @@ step() {
 start_engine() {
     ! docker info >/dev/null 2>&1 || return 0
     [ "$(id -u)" = 0 ] || skip "no Docker engine answers, and only root can start one"
-    command -v dockerd >/dev/null || skip "there is no Docker engine here"
+    command -v dockerd >/dev/null || skip "Docker is not installed"
     export DOCKER_HOST="unix://$dir/docker.sock"
     dockerd --host "$DOCKER_HOST" --data-root "$dir/engine" --exec-root "$dir/exec" --pidfile "$dir/docker.pid" \
         >"$dir/engine.log" 2>&1 &
@@ -89,10 +89,10 @@ start_engine() {
 # Debian packages compose 1 as a separate program, which needs -T without a terminal and has no `run --build`.
 if docker compose version >/dev/null 2>&1; then
     compose() { docker compose "$@"; }
-    as_here() { cat; }
+    adapt_commands() { cat; }
 else
     compose() { docker-compose "$@"; }
-    as_here() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
+    adapt_commands() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
     # Debian's Docker client contains BuildKit; for other clients, BuildKit is a plugin
     mkdir "$dir/bin"
     [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
@@ -100,8 +100,8 @@ else
     export COMPOSE_DOCKER_CLI_BUILD=1 DOCKER_BUILDKIT=1
 fi
 
-# stand_in IMAGE [LINE...]: builds IMAGE from the Debian image and the given Dockerfile lines.
-stand_in() {
+# build_stand_in IMAGE [LINE...]: builds IMAGE from the Debian image and the given Dockerfile lines.
+build_stand_in() {
     image=$1
     shift
     printf '%s\n' 'FROM debian:bookworm-slim' "$@" >"$dir/base/Dockerfile"
@@ -111,8 +111,8 @@ stand_in() {
 # Builds the base images that the Dockerfile and the compose file name.
 make_base_images() {
     ! docker pull --quiet debian:bookworm-slim >/dev/null 2>&1 || return 0
-    step "no image registry can be reached: base images are made from Debian's packages"
-    command -v debootstrap >/dev/null || skip "there is no debootstrap here"
+    step "no image registry is reachable: building the base images from Debian's packages"
+    command -v debootstrap >/dev/null || skip "debootstrap is not installed"
     quietly debootstrap --variant=minbase --include=busybox,ca-certificates,haproxy,make,redis-server \
         bookworm "$dir/root"
     # all packages are already installed; without these files, apt-get cannot look for newer versions
@@ -129,11 +129,11 @@ mkdir -p target/dist
 cp /usr/local/lib/threadkeep /usr/local/lib/threadkeep-load target/dist/
 CARGO
     chmod +x "$dir/base/cargo"
-    stand_in "rust:$(sed -n 's/^ARG RUST_VERSION=//p' Dockerfile)-slim-bookworm" \
+    build_stand_in "rust:$(sed -n 's/^ARG RUST_VERSION=//p' Dockerfile)-slim-bookworm" \
         'COPY cargo /usr/local/bin/' 'COPY threadkeep threadkeep-load /usr/local/lib/'
-    stand_in "$(sed -n 's/.*image: \(redis:.*\)/\1/p' docker-compose.yml)" \
+    build_stand_in "$(sed -n 's/.*image: \(redis:.*\)/\1/p' docker-compose.yml)" \
         'RUN install --directory --owner=redis /data' 'WORKDIR /data'
-    stand_in "$(sed -n 's/.*image: \(haproxy:.*\)/\1/p' docker-compose.yml)" \
+    build_stand_in "$(sed -n 's/.*image: \(haproxy:.*\)/\1/p' docker-compose.yml)" \
         'RUN ln -s /bin/busybox /usr/local/bin/wget' 'USER haproxy' \
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
@@ -141,7 +141,7 @@ CARGO
 # commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, because no
 # Debian package provides its images.
 commands() {
-    sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | as_here
+    sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | adapt_commands
 }
 
 replicas() {
@@ -157,7 +157,7 @@ is_healthy() {
 kill_process() {
     killed=$(docker inspect --format '{{.State.Pid}}' "$1")
     docker run --rm --pid host debian:bookworm-slim sh -c "kill -KILL $killed"
-    until_it came_back "$1" "$killed"
+    until_it has_restarted "$1" "$killed"
 }
 
 # Asks a replica for readiness, as the balancer does.
@@ -169,7 +169,7 @@ is_cut_off() {
     ! is_ready "$1"
 }
 
-came_back() {
+has_restarted() {
     is_healthy "$1" && [ "$(docker inspect --format '{{.State.Pid}}' "$1")" != "$2" ]
 }
 
@@ -190,7 +190,7 @@ start_load() {
 
 # end_load NAME: stops the load test and checks its verdict.
 end_load() {
-    kill -0 "$load" 2>/dev/null || fail "the load was over too early: $(cat "$dir/$1.log")"
+    kill -0 "$load" 2>/dev/null || fail "the load test ended too early: $(cat "$dir/$1.log")"
     until_it acknowledged 200
     kill -INT "$load"
     wait "$load" || fail "the load test failed: $(cat "$dir/$1.log")"
@@ -243,7 +243,7 @@ step "the images are built"
 up=$(commands README.md)
 quietly sh -c "$up"
 until_it curl --silent --fail "$base/readyz"
-step "it is up: $up"
+step "the services are up: $up"
 [ "$(replicas | wc -l)" = 3 ] || fail "there are not three replicas"
 
 commands docs/deploy.md >"$dir/commands"
@@ -269,37 +269,37 @@ step "three replicas were restarted one by one, and no request failed"
 start_load kills --tolerate-outages
 replica=$(replicas | head -n 1)
 kill_process "$replica"
-step "a replica was killed, and came back"
+step "a replica was killed, and restarted"
 # with appendfsync everysec, Redis may write to disk up to two seconds after its reply
 quietly compose exec -T redis redis-cli config set appendfsync always
 kill_process "$(compose ps --quiet redis)"
 until_it curl --silent --fail "$base/readyz"
-step "Redis was killed, and came back with its data"
+step "Redis was killed, and restarted with its data"
 store=${COMPOSE_PROJECT_NAME}_store
 quietly docker network disconnect "$store" "$replica"
 until_it is_cut_off "$replica"
 quietly docker network connect --alias threadkeep "$store" "$replica"
 until_it is_ready "$replica"
-step "the network between a replica and Redis was cut, and mended"
+step "the network between a replica and Redis was cut and restored"
 quietly docker stop --time 40 "$replica"
 sleep 1
 quietly docker start "$replica"
 until_it is_healthy "$replica"
 end_load kills
-step "all pushes that were acknowledged meanwhile are there"
+step "all acknowledged pushes are stored"
 
 # Rotates the signing key with the commands in the compose file.
 threads=$base/v1/threads/current/state
 signed=$(curl --silent --show-error --fail --output /dev/null --dump-header - --header 'content-type: application/json' \
     --data '{"n":1}' "$threads/messages/push" | tr -d '\r' | sed -n 's/^x-thread-id: //p')
-sed -n '/^# To rotate/,/^# To change/s/^#   //p' docker-compose.yml | as_here >"$dir/rotation"
+sed -n '/^# To rotate/,/^# To change/s/^#   //p' docker-compose.yml | adapt_commands >"$dir/rotation"
 echo THREADKEEP_SIGNING_KEY=second >.env
 quietly sh -e "$dir/rotation"
 until_it curl --silent --fail --header "x-thread-id: $signed" "$threads"
-step "the replicas sign with another key, and know the ids of before"
+step "the replicas sign with another key, and accept earlier ids"
 
 # this replica contacts its upstream only for responses
 quietly compose --profile models up --detach models
 until_it curl --silent --fail --header "authorization: Bearer $api_key" "http://127.0.0.1:$models_port/v1/models"
-step "a replica that asks models is up"
+step "a replica that calls models is up"
 echo "compose: three replicas in containers lost nothing"

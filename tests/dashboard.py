@@ -50,7 +50,7 @@ def selectors(node):
                 yield from selectors(argument)
         case promql.BinaryExpr():
             if node.modifier and node.modifier.matching:
-                raise ValueError("labels that are matched on are not checked here")
+                raise ValueError("the labels of `on` and `ignoring` are not checked")
             yield from selectors(node.lhs)
             yield from selectors(node.rhs)
         case promql.AggregateExpr():
@@ -63,30 +63,30 @@ def selectors(node):
         case promql.NumberLiteral() | promql.StringLiteral():
             pass
         case _:
-            raise ValueError(f"{type(node).__name__} is not checked here")
+            raise ValueError(f"{type(node).__name__} is not checked")
 
 
 def faults_of(expression, metrics):
     """Yields the faults of an expression. `metrics` has the exported metrics."""
-    for kind, found in selectors(promql.parse(expression)):
+    for kind, value in selectors(promql.parse(expression)):
         if kind == "labels":
-            labels, inner = found
-            names = [part.name for of, part in inner if of == "selector"]
+            labels, inner = value
+            names = [selector.name for inner_kind, selector in inner if inner_kind == "selector"]
             for label in labels:
-                if label not in TARGET and not any(label in metrics.get(n, ()) for n in names):
+                if label not in TARGET and not any(label in metrics.get(name, ()) for name in names):
                     yield f"{' and '.join(names)} have no label {label}"
             continue
-        if found.name not in metrics:
-            yield f"no replica exports {found.name}"
+        if value.name not in metrics:
+            yield f"no replica exports {value.name}"
             continue
-        labels = metrics[found.name]
-        for matcher in found.matchers.matchers:
+        labels = metrics[value.name]
+        for matcher in value.matchers.matchers:
             if matcher.name in TARGET:
                 continue
             if matcher.name not in labels:
-                yield f"{found.name} has no label {matcher.name}"
+                yield f"{value.name} has no label {matcher.name}"
             elif matcher.op == promql.MatchOp.Equal and matcher.value not in labels[matcher.name]:
-                yield f"{found.name} is never {matcher}"
+                yield f"{value.name} is never {matcher}"
 
 
 def evaluate(prometheus, expression, legend):
@@ -94,7 +94,7 @@ def evaluate(prometheus, expression, legend):
     answer = json.loads(get(f"{prometheus}/api/v1/query?{query}"))
     series = answer["data"]["result"]
     if not series:
-        yield "there is nothing to show"
+        yield "the result is empty"
     for label in re.findall(r"\{\{(\w+)\}\}", legend):
         if not any(label in each["metric"] for each in series):
             yield f"the legend names {label}, which is no label of the result"
@@ -109,8 +109,8 @@ def queries(dashboard):
     for panel in dashboard["panels"]:
         if panel["type"] != "row":
             assert panel["description"], panel["title"]
-            other = described.setdefault(panel["description"], panel["title"])
-            assert other == panel["title"], f"{other} and {panel['title']} have the same description"
+            first = described.setdefault(panel["description"], panel["title"])
+            assert first == panel["title"], f"{first} and {panel['title']} have the same description"
         for target in panel.get("targets", ()):
             assert target["datasource"]["uid"] == "prometheus", panel["title"]
             yield panel["title"], target["expr"], target["legendFormat"]
@@ -120,18 +120,18 @@ def main(path, prometheus, *replicas):
     with open(path, encoding="utf-8") as file:
         dashboard = json.load(file)
     metrics = exported(replicas)
-    faults = count = 0
+    fault_count = query_count = 0
     for title, expression, legend in queries(dashboard):
-        count += 1
+        query_count += 1
         for variable, value in VARIABLES.items():
             expression = expression.replace(variable, value)
-        found = list(faults_of(expression, metrics)) or list(evaluate(prometheus, expression, legend))
-        for fault in found:
+        faults = list(faults_of(expression, metrics)) or list(evaluate(prometheus, expression, legend))
+        for fault in faults:
             print(f"dashboard: {title}: {fault}: {expression}", file=sys.stderr)
-        faults += len(found)
-    if faults or not count:
+        fault_count += len(faults)
+    if fault_count or not query_count:
         sys.exit(1)
-    print(f"dashboard: {count} queries ask for existing metrics")
+    print(f"dashboard: {query_count} queries ask for existing metrics")
 
 
 main(*sys.argv[1:])

@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep" / "dependencies"
 FOLDERS = ("deps", "build", ".fingerprint")
-SETS = 2
-MAX_BYTES = 6 << 30
+SETS_MAX = 2
+SET_BYTES_MAX = 6 << 30
 
 
 def output_of(*command: str) -> bytes:
@@ -43,13 +43,13 @@ def key() -> str:
     return f"{compiler()}-{content.hexdigest()[:16]}"
 
 
-def kept() -> list[Path]:
+def cached_sets() -> list[Path]:
     """Returns the cached sets of this compiler, newest first."""
     sets = CACHE.glob(f"{compiler()}-*[0-9a-f]")
     return sorted(sets, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
-def of_members() -> set[str]:
+def member_names() -> set[str]:
     """Returns the names, without hashes, of the files that Cargo builds for packages of this workspace."""
     names = set()
     for package in metadata()["packages"]:
@@ -59,46 +59,46 @@ def of_members() -> set[str]:
     return names
 
 
-def copy(source: Path, to: Path) -> None:
-    members = of_members()
+def copy(source: Path, destination: Path) -> None:
+    members = member_names()
 
     def ignore(_folder: str, names: list[str]) -> set[str]:
         stems = ((name, re.match(r"(.+?)-[0-9a-f]{16}\b", name)) for name in names)
         return {name for name, stem in stems if stem and stem[1] in members}
 
     for folder in FOLDERS:
-        shutil.copytree(source / folder, to / folder, symlinks=True, ignore=ignore)
+        shutil.copytree(source / folder, destination / folder, symlinks=True, ignore=ignore)
 
 
 def get() -> None:
     target = ROOT / "target" / "debug"
     exact = CACHE / key()
-    sets = [exact] if exact.exists() else kept()
+    sets = [exact] if exact.exists() else cached_sets()
     if not sets or (target / FOLDERS[-1]).exists():
         return
-    part = ROOT / "target" / "part"
-    shutil.rmtree(part, ignore_errors=True)
-    copy(sets[0], part)
+    partial = ROOT / "target" / "part"
+    shutil.rmtree(partial, ignore_errors=True)
+    copy(sets[0], partial)
     target.mkdir(exist_ok=True)
     for folder in FOLDERS:
         shutil.rmtree(target / folder, ignore_errors=True)
-        (part / folder).rename(target / folder)
-    part.rmdir()
+        (partial / folder).rename(target / folder)
+    partial.rmdir()
 
 
 def keep() -> None:
-    to = CACHE / key()
-    if to.exists():
-        os.utime(to)
+    entry = CACHE / key()
+    if entry.exists():
+        os.utime(entry)
         return
-    part = CACHE / "part"
-    shutil.rmtree(part, ignore_errors=True)
-    copy(ROOT / "target" / "debug", part)
-    is_too_large = sum(path.lstat().st_size for path in part.rglob("*")) > MAX_BYTES
-    part.rename(to)
-    os.utime(to)
+    partial = CACHE / "part"
+    shutil.rmtree(partial, ignore_errors=True)
+    copy(ROOT / "target" / "debug", partial)
+    is_too_large = sum(path.lstat().st_size for path in partial.rglob("*")) > SET_BYTES_MAX
+    partial.rename(entry)
+    os.utime(entry)
     sets = sorted(CACHE.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in sets[0 if is_too_large else SETS :]:
+    for old in sets[0 if is_too_large else SETS_MAX :]:
         shutil.rmtree(old)
 
 

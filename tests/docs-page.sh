@@ -22,7 +22,7 @@ pages=http://localhost:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$dir/pages.log")
 start_server "${1:-redis}" THREADKEEP_CORS_ORIGINS="$pages"
 
 "$program" openapi >"$dir/openapi.json"
-# shellcheck disable=SC2016 # they are backticks of Markdown
+# shellcheck disable=SC2016 # Markdown backticks
 {
     sed -n '/^```html$/,/^```$/{/^```/d;p}' docs/browser.md | sed "s|localhost:8080|localhost:${address##*:}|"
     echo '<script>document.forms[0].text.value = "Hello"; document.forms[0].requestSubmit();</script>'

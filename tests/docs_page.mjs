@@ -55,8 +55,8 @@ await page.close();
 const shown = new Set();
 for (const group of groups) {
   const page = await open(`${docs}#/${group}`);
-  const isOf = (operations) => Object.values(operations).some((operation) => operation.tags?.includes(group));
-  for (const path of Object.keys(paths).filter((path) => isOf(paths[path]))) {
+  const isInGroup = (operations) => Object.values(operations).some((operation) => operation.tags?.includes(group));
+  for (const path of Object.keys(paths).filter((path) => isInGroup(paths[path]))) {
     await page.locator(`[data-path=${JSON.stringify(path)}]`).first().waitFor();
     shown.add(path);
   }
@@ -67,5 +67,5 @@ assert.ok(shown.size >= 16);
 console.log(`The page shows ${shown.size} paths.`);
 
 await (await open(chat)).getByText('{"messages":[{"role":"user","content":"Hello"}]}').waitFor();
-console.log("The page of docs/browser.md shows what it has sent.");
+console.log("The page in docs/browser.md shows the message that it sent.");
 await browser.close();

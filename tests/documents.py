@@ -1,4 +1,4 @@
-"""Runs the code blocks of the documents against a server: documents.py URL API_KEY."""
+"""Runs the code blocks in the documentation against a server. Usage: documents.py URL API_KEY."""
 
 import os
 import pathlib
@@ -65,9 +65,9 @@ def main(url, api_key):
         if not shell or str(page) in SKIPPED_PAGES:
             continue
         with tempfile.TemporaryDirectory() as directory:
-            said = run(["bash", "-c"], PRELUDE + "".join(shell), directory, environment)
+            output = run(["bash", "-c"], PRELUDE + "".join(shell), directory, environment)
         for expected in EXPECTED[str(page)]:
-            assert expected in said, f"{page}: {expected} is not in\n{said}"
+            assert expected in output, f"{page}: {expected} is not in\n{output}"
         print(f"{page}: {len(shell)} blocks")
 
 

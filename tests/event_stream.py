@@ -40,12 +40,12 @@ class Link:
     def serve(self, client):
         server = socket.create_connection(self.server)
         threading.Thread(target=self.send, args=(client, server), daemon=True).start()
-        left = random.randint(3_000, 8_000) if self.cuts < CUTS else None
-        while chunk := server.recv(4096 if left is None else min(left, 4096)):
+        remaining = random.randint(3_000, 8_000) if self.cuts < CUTS else None
+        while chunk := server.recv(4096 if remaining is None else min(remaining, 4096)):
             client.sendall(chunk)
-            if left is not None:
-                left -= len(chunk)
-                if left <= 0:
+            if remaining is not None:
+                remaining -= len(chunk)
+                if remaining <= 0:
                     self.cuts += 1
                     break
         for end in (client, server):
@@ -89,15 +89,15 @@ class Reader:
         except Exception as error:  # the main thread reports it
             self.error = error
 
-    def all(self):
+    def wait(self):
         self.thread.join(WAIT_LIMIT)
         if self.error:
             raise self.error
-        assert not self.thread.is_alive(), "heard only %d events" % len(self.events)
+        assert not self.thread.is_alive(), "received only %d events" % len(self.events)
         return self.events
 
 
-def one_thread(server, api_key, session):
+def check_one_thread(server, api_key, session):
     thread = "thrd_" + secrets.token_hex(16)
     link = Link(*server)
     path = "/v1/threads/%s" % thread
@@ -105,11 +105,11 @@ def one_thread(server, api_key, session):
         link, path + "/events", api_key, lambda events: events[-1][0] == "thread.destroyed"
     )
     for number in range(WRITES):
-        session.put(link_free(server, path + "/state/k"), json=number).raise_for_status()
+        session.put(direct_url(server, path + "/state/k"), json=number).raise_for_status()
         time.sleep(PAUSE)
-    session.delete(link_free(server, path)).raise_for_status()
+    session.delete(direct_url(server, path)).raise_for_status()
 
-    events = reader.all()
+    events = reader.wait()
     types = [kind for kind, _ in events]
     versions = [event["data"]["version"] for _, event in events]
     expected = ["thread.created"] + ["thread.updated"] * (WRITES - 1) + ["thread.destroyed"]
@@ -120,7 +120,7 @@ def one_thread(server, api_key, session):
     print("One thread: %d events in order over %d cuts." % (len(events), link.cuts))
 
 
-def all_threads(server, api_key, session):
+def check_all_threads(server, api_key, session):
     link = Link(*server)
     threads = {"thrd_" + secrets.token_hex(16) for _ in range(WRITES)}
 
@@ -135,16 +135,16 @@ def all_threads(server, api_key, session):
     )
     for thread in threads:
         path = "/v1/threads/%s/state/k" % thread
-        session.put(link_free(server, path), json=1).raise_for_status()
+        session.put(direct_url(server, path), json=1).raise_for_status()
         time.sleep(PAUSE)
 
-    events = reader.all()
+    events = reader.wait()
     assert {kind for kind, _ in events} == {"thread.created"}
     assert link.cuts == CUTS, link.cuts
-    print("All threads: %d of %d heard over %d cuts." % (len(threads), len(threads), link.cuts))
+    print("All threads: %d of %d received over %d cuts." % (len(threads), len(threads), link.cuts))
 
 
-def link_free(server, path):
+def direct_url(server, path):
     """Returns the URL of a path at the server itself, without the proxy."""
     return "http://%s:%d%s" % (*server, path)
 
@@ -154,8 +154,8 @@ def main():
     server, api_key = (host, int(port)), sys.argv[2]
     session = requests.Session()
     session.headers["Authorization"] = "Bearer " + api_key
-    one_thread(server, api_key, session)
-    all_threads(server, api_key, session)
+    check_one_thread(server, api_key, session)
+    check_all_threads(server, api_key, session)
 
 
 main()

@@ -12,7 +12,7 @@ import yaml
 CHART = "deploy/helm/threadkeep"
 MANIFESTS = pathlib.Path("deploy/kubernetes")
 # labels that Helm adds to its objects
-OF_HELM = {
+HELM_LABELS = {
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
     "app.kubernetes.io/managed-by",
@@ -40,16 +40,16 @@ def rendered(values=None, name="threadkeep"):
     with helm.Chart.load(CHART) as chart:
         texts = chart.render(values or {}, name=name, namespace="threadkeep")
     objects = [yaml.safe_load(text) for path, text in texts.items() if path.endswith(".yaml")]
-    return {thing["kind"]: thing for thing in objects if thing}
+    return {manifest["kind"]: manifest for manifest in objects if manifest}
 
 
 def kustomized():
     kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
     objects = {}
     for name in kustomization["resources"]:
-        thing = yaml.safe_load((MANIFESTS / name).read_text())
-        thing["metadata"]["namespace"] = kustomization["namespace"]
-        objects[thing["kind"]] = thing
+        manifest = yaml.safe_load((MANIFESTS / name).read_text())
+        manifest["metadata"]["namespace"] = kustomization["namespace"]
+        objects[manifest["kind"]] = manifest
     image = kustomization["images"][0]
     container = objects["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     container["image"] = f"{image['newName']}:{image['newTag']}"
@@ -59,23 +59,23 @@ def kustomized():
 def plain(value):
     """Removes the labels that Helm adds."""
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items() if key not in OF_HELM}
+        return {key: plain(each) for key, each in value.items() if key not in HELM_LABELS}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def unlabelled(objects):
     """Removes the labels of the objects themselves, which no selector uses."""
     objects = plain(objects)
-    for thing in objects.values():
-        thing["metadata"].pop("labels", None)
+    for manifest in objects.values():
+        manifest["metadata"].pop("labels", None)
     return objects
 
 
 def check_same():
     ours, theirs = unlabelled(rendered()), unlabelled(kustomized())
     assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
-    for kind, thing in theirs.items():
-        assert ours[kind] == thing, f"{kind} of the chart:\n{yaml.dump(ours[kind])}\nof the manifests:\n{yaml.dump(thing)}"
+    for kind, manifest in theirs.items():
+        assert ours[kind] == manifest, f"{kind} of the chart:\n{yaml.dump(ours[kind])}\nof the manifests:\n{yaml.dump(manifest)}"
 
 
 def check_names():
@@ -83,9 +83,9 @@ def check_names():
     other.
     """
     first, second = rendered(name="blue"), rendered(name="green")
-    for kind, thing in first.items():
-        assert thing["metadata"]["name"] == "blue-threadkeep", thing
-        assert second[kind]["metadata"]["name"] == "green-threadkeep", thing
+    for kind, manifest in first.items():
+        assert manifest["metadata"]["name"] == "blue-threadkeep", manifest
+        assert second[kind]["metadata"]["name"] == "green-threadkeep", manifest
     pods = second["Deployment"]["spec"]["template"]["metadata"]["labels"]
     for selector in (
         first["Service"]["spec"]["selector"],
@@ -143,7 +143,7 @@ def main(output):
     check_names()
     check_options(output)
     check_rejected()
-    print("the chart makes the objects of the manifests")
+    print("the chart creates the same objects as the manifests")
 
 
 main(*sys.argv[1:])

@@ -12,7 +12,7 @@ import urllib.request
 import yaml
 
 MANIFESTS = pathlib.Path("deploy/kubernetes")
-PATIENCE_S = 120
+WAIT_LIMIT_S = 120
 
 
 def load(name):
@@ -21,7 +21,7 @@ def load(name):
 
 def status(url):
     try:
-        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(url, timeout=WAIT_LIMIT_S) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -68,24 +68,24 @@ def main(program, directory):
     with log.open("w") as output:
         server = subprocess.Popen([program], env=variables, cwd=directory, stderr=output)
     try:
-        find = {
+        patterns = {
             "http": r'"listening","address":"[^"]*:(\d+)"',
             "metrics": r'"listening for metrics","address":"[^"]*:(\d+)"',
         }
-        deadline = time.monotonic() + PATIENCE_S
-        found = {}
-        while len(found) < len(find):
+        deadline = time.monotonic() + WAIT_LIMIT_S
+        listening_ports = {}
+        while len(listening_ports) < len(patterns):
             assert server.poll() is None and time.monotonic() < deadline, log.read_text()
-            found = {name: re.search(line, log.read_text()) for name, line in find.items()}
-            found = {name: match[1] for name, match in found.items() if match}
+            listening_ports = {name: re.search(line, log.read_text()) for name, line in patterns.items()}
+            listening_ports = {name: match[1] for name, match in listening_ports.items() if match}
             time.sleep(0.05)
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"]:
             get = container[probe]["httpGet"]
-            assert status(f"http://127.0.0.1:{found[get['port']]}{get['path']}") == 200, probe
+            assert status(f"http://127.0.0.1:{listening_ports[get['port']]}{get['path']}") == 200, probe
         annotated = pod["metadata"]["annotations"]["prometheus.io/port"]
         assert int(annotated) == {p["name"]: p["containerPort"] for p in container["ports"]}["metrics"]
-        assert status(f"http://127.0.0.1:{found['metrics']}/metrics") == 200
-        assert status(f"http://127.0.0.1:{found['http']}/metrics") == 404
+        assert status(f"http://127.0.0.1:{listening_ports['metrics']}/metrics") == 200
+        assert status(f"http://127.0.0.1:{listening_ports['http']}/metrics") == 404
     finally:
         server.terminate()
         assert server.wait(grace_s) == 0

@@ -17,7 +17,7 @@ x86_64)
     "$venv/bin/python" tests/helm.py "$chart"
     ;;
 *)
-    echo 'the chart: skipped, Helm cannot be installed here'
+    echo 'the chart: skipped, Helm is available only for x86-64'
     install_python kubernetes-validate==1.37.0
     ;;
 esac

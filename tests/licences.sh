@@ -15,5 +15,5 @@ deny=$tools/bin/cargo-deny
 if curl -sfL -o /dev/null --max-time 20 https://github.com/RustSec/advisory-db; then
     "$deny" --locked --workspace check advisories
 else
-    echo 'advisories: skipped, their database cannot be reached'
+    echo 'advisories: skipped, their database is unreachable'
 fi

@@ -13,13 +13,13 @@ const { StreamableHTTPClientTransport } = require(
 
 const [apiKey, ...servers] = process.argv.slice(2);
 const bearer = { authorization: `Bearer ${apiKey}` };
-const asked = new Map(servers.map((server) => [server, 0]));
+const requestCounts = new Map(servers.map((server) => [server, 0]));
 let turn = 0;
 
 // Sends requests to the two replicas in turn.
-function takeTurns(url, init) {
+function alternateServers(url, init) {
   const server = servers[turn++ % servers.length];
-  asked.set(server, asked.get(server) + 1);
+  requestCounts.set(server, requestCounts.get(server) + 1);
   const { pathname, search } = new URL(url);
   return fetch(server + pathname + search, init);
 }
@@ -28,7 +28,7 @@ async function connected(headers, path, use) {
   const client = new Client({ name: "test", version: "1" });
   const transport = new StreamableHTTPClientTransport(new URL(path, servers[0]), {
     requestInit: { headers },
-    fetch: takeTurns,
+    fetch: alternateServers,
   });
   await client.connect(transport);
   try {
@@ -55,7 +55,7 @@ async function call(client, name, args = {}) {
   return result.structuredContent;
 }
 
-async function mistake(client, name, args = {}) {
+async function callWithError(client, name, args = {}) {
   const result = await client.callTool({ name, arguments: args });
   assert.equal(result.isError, true, JSON.stringify(result));
   return result.content[0].text;
@@ -95,18 +95,18 @@ async function useEveryTool(client) {
   assert.equal((await call(client, "tasks_read")).tasks[0].status, "completed");
 
   assert.equal(
-    await mistake(client, "kv_write", { key: "k".repeat(129), value: "" }),
+    await callWithError(client, "kv_write", { key: "k".repeat(129), value: "" }),
     "kv.write key exceeds 128 bytes",
   );
-  assert.match(await mistake(client, "tasks_write", { tasks: [{ content: "x" }] }), /status/);
+  assert.match(await callWithError(client, "tasks_write", { tasks: [{ content: "x" }] }), /status/);
   await assert.rejects(client.callTool({ name: "no_such_tool" }), { code: -32602 });
 }
 
 async function readResources(client) {
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.equal(resourceTemplates[0].uriTemplate, "threadkeep://kv/{key}");
-  for (let place = 0; place < 120; place++) {
-    await call(client, "kv_write", { key: `many/${place}`, value: `${place}` });
+  for (let number = 0; number < 120; number++) {
+    await call(client, "kv_write", { key: `many/${number}`, value: `${number}` });
   }
 
   const uris = [];
@@ -122,11 +122,11 @@ async function readResources(client) {
   assert.equal(key.contents[0].text, "7");
   const tasks = await client.readResource({ uri: "threadkeep://tasks" });
   assert.equal(JSON.parse(tasks.contents[0].text).tasks.length, 1);
-  const none = client.readResource({ uri: "threadkeep://kv/none" });
-  await assert.rejects(none, { code: -32002 });
+  const missing = client.readResource({ uri: "threadkeep://kv/none" });
+  await assert.rejects(missing, { code: -32002 });
 }
 
-async function stayApart() {
+async function checkIsolation() {
   const [one, other] = [randomUUID(), randomUUID()];
   const thread = await post("/v1/threads", {});
   await session(one, (client) => call(client, "kv_write", { key: "k", value: one }));
@@ -139,7 +139,7 @@ async function stayApart() {
   assert.deepEqual(await connected({}, path, keys), ["k"]);
 }
 
-async function stayOut() {
+async function checkRejectedCredentials() {
   for (const [headers, path] of [
     [{}, "/mcp"],
     [{ "x-session-id": "s" }, "/mcp"],
@@ -157,6 +157,6 @@ await session(randomUUID(), async (client) => {
   await readResources(client);
   console.log(`TypeScript: protocol ${client.transport.protocolVersion}`);
 });
-await stayApart();
-await stayOut();
-assert.ok([...asked.values()].every((count) => count > 0));
+await checkIsolation();
+await checkRejectedCredentials();
+assert.ok([...requestCounts.values()].every((count) => count > 0));

@@ -28,20 +28,20 @@ TOOLS = [
 BEARER = {"authorization": f"Bearer {API_KEY}"}
 
 turns = itertools.cycle(httpx2.URL(server) for server in SERVERS)
-asked = {server: 0 for server in SERVERS}
+request_counts = {server: 0 for server in SERVERS}
 
 
-async def take_turns(request):
+async def alternate_servers(request):
     """Sends requests to the two replicas in turn."""
     replica = next(turns)
     request.url = request.url.copy_with(host=replica.host, port=replica.port)
     request.headers["host"] = f"{replica.host}:{replica.port}"
-    asked[f"http://{replica.host}:{replica.port}"] += 1
+    request_counts[f"http://{replica.host}:{replica.port}"] += 1
 
 
 @asynccontextmanager
 async def connected(mode, headers=None, path="/mcp"):
-    hooks = {"request": [take_turns]}
+    hooks = {"request": [alternate_servers]}
     async with httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=120) as http:
         transport = streamable_http_client(SERVERS[0] + path, http_client=http)
         async with Client(transport, mode=mode, cache=None) as client:
@@ -66,7 +66,7 @@ async def call(client, name, **arguments):
     return result.structured_content
 
 
-async def mistake(client, name, **arguments):
+async def call_with_error(client, name, **arguments):
     result = await client.call_tool(name, arguments)
     assert result.is_error, result
     return result.content[0].text
@@ -78,7 +78,7 @@ async def refused(awaitable, *codes):
     except MCPError as error:
         assert error.code in codes, error
     else:
-        raise AssertionError("it was not refused")
+        raise AssertionError("the call was not rejected")
 
 
 async def use_every_tool(client):
@@ -96,22 +96,22 @@ async def use_every_tool(client):
     tasks = [{"content": "read", "status": "pending"}, {"content": "write", "status": "pending"}]
     assert await call(client, "tasks_write", tasks=tasks) == {"ok": True}
     assert await call(client, "tasks_update", index=1, status="completed") == {"ok": True}
-    kept = (await call(client, "tasks_read"))["tasks"]
-    assert [task["status"] for task in kept] == ["pending", "completed"], kept
+    stored = (await call(client, "tasks_read"))["tasks"]
+    assert [task["status"] for task in stored] == ["pending", "completed"], stored
 
-    text = await mistake(client, "kv_write", key="a b", value="")
+    text = await call_with_error(client, "kv_write", key="a b", value="")
     assert text.startswith("kv.write key must be namespaced"), text
-    text = await mistake(client, "kv_write", key="k", value="x" * 32769)
+    text = await call_with_error(client, "kv_write", key="k", value="x" * 32769)
     assert text == "kv value exceeds 32768 bytes", text
-    await mistake(client, "kv_read")
+    await call_with_error(client, "kv_read")
     await refused(client.call_tool("no_such_tool", {}), -32602)
 
 
 async def read_resources(client):
     templates = await client.list_resource_templates()
     assert templates.resource_templates[0].uri_template == "threadkeep://kv/{key}", templates
-    for place in range(150):
-        await call(client, "kv_write", key=f"many/{place:03}", value=str(place))
+    for number in range(150):
+        await call(client, "kv_write", key=f"many/{number:03}", value=str(number))
 
     uris, cursor, pages = [], None, 0
     while pages == 0 or cursor:
@@ -132,7 +132,7 @@ async def read_resources(client):
     await refused(client.read_resource("threadkeep://kv/none"), -32002, -32602)
 
 
-async def stay_apart(mode):
+async def check_isolation(mode):
     one, other = uuid.uuid4().hex, uuid.uuid4().hex
     thread = post("/v1/threads", {})
     async with session(mode, one) as client:
@@ -146,12 +146,12 @@ async def stay_apart(mode):
     async with connected(mode, path=url["url"][url["url"].index("/mcp") :]) as client:
         assert (await call(client, "kv_read", key="k"))["value"] == one
     async with connected(mode, BEARER) as client:
-        why = await mistake(client, "kv_write", key="k", value="gone")
-        assert why == "kv.write requires run or session context", why
+        text = await call_with_error(client, "kv_write", key="k", value="gone")
+        assert text == "kv.write requires run or session context", text
         assert await call(client, "kv_list") == {"keys": []}
 
 
-async def stay_out(mode):
+async def check_rejected_credentials(mode):
     for headers, path in [
         (None, "/mcp"),
         ({"x-session-id": "s"}, "/mcp"),
@@ -164,7 +164,7 @@ async def stay_out(mode):
         except Exception as error:  # each client raises a different type
             assert not isinstance(error, AssertionError), error
         else:
-            raise AssertionError(f"{headers} {path} came in")
+            raise AssertionError(f"{headers} {path} was accepted")
 
 
 async def main():
@@ -176,9 +176,9 @@ async def main():
             await use_every_tool(client)
             await read_resources(client)
             print(f"Python, {mode}: protocol {client.protocol_version}")
-        await stay_apart(mode)
-        await stay_out(mode)
-    assert all(asked.values()), asked
+        await check_isolation(mode)
+        await check_rejected_credentials(mode)
+    assert all(request_counts.values()), request_counts
 
 
 asyncio.run(main())

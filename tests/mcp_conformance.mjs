@@ -14,7 +14,7 @@ const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 // In these scenarios, only the check of the message format counts.
 const FOREIGN =
   /^(tools-call|prompts|resources-(read|templates|subscribe|unsubscribe)|completion|logging|elicitation|input-required|json-schema|http-custom-header)/;
-const SAME_FORM = "wire-schema-valid";
+const MESSAGE_FORMAT = "wire-schema-valid";
 // a check of prompts inside a relevant scenario
 const PROMPTS = "sep-2549-prompts-list-caching-hints";
 
@@ -53,14 +53,14 @@ async function checksOf(output) {
   return (await Promise.all(folders.map(read))).flat();
 }
 
-const isOurs = ({ scenario, id }) =>
-  id === SAME_FORM || (!FOREIGN.test(scenario) && id !== PROMPTS);
+const isRelevant = ({ scenario, id }) =>
+  id === MESSAGE_FORMAT || (!FOREIGN.test(scenario) && id !== PROMPTS);
 const hasFailed = ({ status, details }) => status === "FAILURE" && !details?.untestable;
 
 async function conform(url, revision) {
   const output = join(folder, revision);
   await run(url, revision, output);
-  const checks = (await checksOf(output)).filter(isOurs);
+  const checks = (await checksOf(output)).filter(isRelevant);
   const failed = checks.filter(hasFailed);
   const passed = checks.filter(({ status }) => status === "SUCCESS");
   for (const { scenario, id, errorMessage } of failed) {

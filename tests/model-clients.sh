@@ -38,7 +38,7 @@ grep '^| `' docs/clients.md | diff - "$dir/rows"
 
 faults=$(curl -s "${upstream%/v1}/faults")
 [ "$faults" = '[]' ] || {
-    echo "the provider found faults: $faults" >&2
+    echo "the scripted upstream found faults: $faults" >&2
     exit 1
 }
 check_server

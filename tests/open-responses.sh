@@ -24,7 +24,7 @@ start_server "${1:-redis}" THREADKEEP_MODELS="chat c, responses r, messages m" \
 NODE_PATH=$npm/node_modules node tests/open_responses/main.mjs "http://$address" "$api_key" chat responses messages
 faults=$(curl -s "${upstream%/v1}/faults")
 [ "$faults" = '[]' ] || {
-    echo "the provider found faults: $faults" >&2
+    echo "the scripted upstream found faults: $faults" >&2
     exit 1
 }
 check_server

@@ -115,7 +115,7 @@ cached "openai-agents-$agents-tests" fill_tests
 
 faults=$(curl -s "${upstream%/v1}/faults")
 [ "$faults" = '[]' ] || {
-    echo "the provider found faults: $faults" >&2
+    echo "the scripted upstream found faults: $faults" >&2
     exit 1
 }
 

@@ -97,17 +97,17 @@ PROGRAMS = [
     ".github/workflows/*.yml",
     "Dockerfile",
 ]
-MARKS = {"rs": r"//[/!]?", "ts": r"//", "tsx": r"//", "mjs": r"//", "js": r"//", "lua": r"--"}
+COMMENT_MARKERS = {"rs": r"//[/!]?", "ts": r"//", "tsx": r"//", "mjs": r"//", "js": r"//", "lua": r"--"}
 # a Markdown line that ends the paragraph before it
 BREAK = re.compile(r"^\s*(?:[-*+] |\d+\. |#|\||>|$)")
 
 
 def expand(pattern):
     """Expands alternatives in braces. Returns all resulting patterns."""
-    found = re.search(r"\{([^{}]*)\}", pattern)
-    if not found:
+    match = re.search(r"\{([^{}]*)\}", pattern)
+    if not match:
         return [pattern]
-    return [each for choice in found[1].split(",") for each in expand(pattern[: found.start()] + choice + pattern[found.end() :])]
+    return [each for choice in match[1].split(",") for each in expand(pattern[: match.start()] + choice + pattern[match.end() :])]
 
 
 def paragraphs(lines):
@@ -124,7 +124,7 @@ def paragraphs(lines):
         yield start, " ".join(words)
 
 
-def of_page(text):
+def page_lines(text):
     is_code = False
     for number, line in enumerate(text.splitlines(), 1):
         is_code ^= line.lstrip().startswith("```")
@@ -133,7 +133,7 @@ def of_page(text):
         yield number, line if is_prose else ""
 
 
-def of_python(text):
+def python_lines(text):
     lines = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
@@ -145,26 +145,26 @@ def of_python(text):
         yield number, lines.get(number, "")
 
 
-def of_program(text, mark, has_texts):
+def program_lines(text, marker, has_texts):
     in_block = in_code = False
     for number, line in enumerate(text.splitlines(), 1):
-        comment = re.match(rf"\s*(?:{mark})(?: (.*))?$", line) or re.search(rf"\s(?:{mark}) (.*)", line)
+        comment = re.match(rf"\s*(?:{marker})(?: (.*))?$", line) or re.search(rf"\s(?:{marker}) (.*)", line)
         if comment:
-            said = comment[1] or ""
-            in_code ^= said.lstrip().startswith("```")
-            yield number, "" if in_code or said.lstrip().startswith("```") else said
+            comment_text = comment[1] or ""
+            in_code ^= comment_text.lstrip().startswith("```")
+            yield number, "" if in_code or comment_text.lstrip().startswith("```") else comment_text
             continue
         in_code = False
-        if mark == "//" and (in_block or re.match(r"\s*/\*", line)):
+        if marker == "//" and (in_block or re.match(r"\s*/\*", line)):
             in_block = "*/" not in line
             yield number, re.sub(r"^\s*/?\*+/?\s?|\s*\*/.*$", "", line)
             continue
         yield number, ""
         if not has_texts:
             continue
-        for said in re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line):
-            if len(said.split()) > 2:
-                yield number, said
+        for literal in re.findall(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"', line):
+            if len(literal.split()) > 2:
+                yield number, literal
             yield number, ""
 
 
@@ -172,23 +172,23 @@ def prose(path):
     """Yields the prose lines of a file. An empty line ends a paragraph."""
     text, kind = path.read_text(), path.suffix[1:]
     if kind == "md":
-        return of_page(text)
+        return page_lines(text)
     if kind == "toml" or path.name == "alerts.yml":
         return [(number, line.lstrip("# ")) for number, line in enumerate(text.splitlines(), 1)]
     if kind == "py":
-        return of_python(text)
+        return python_lines(text)
     # the strings of tests are data, not texts
     has_texts = not {"tests", "load", "benches"} & set(path.parts)
-    return of_program(text, MARKS.get(kind, "#"), has_texts)
+    return program_lines(text, COMMENT_MARKERS.get(kind, "#"), has_texts)
 
 
-def breaches(paths):
+def violations(paths):
     for path in paths:
         for number, paragraph in paragraphs(prose(path)):
-            said = re.sub(r"`[^`]*`", "``", paragraph)
-            sentences = re.split(r"(?<=[.!?]) +(?=[A-Z`*(\"])", said)
-            for place, sentence in enumerate(sentences):
-                for rule, instead in RULES if place == 0 else [*RULES, LATER]:
+            text = re.sub(r"`[^`]*`", "``", paragraph)
+            sentences = re.split(r"(?<=[.!?]) +(?=[A-Z`*(\"])", text)
+            for index, sentence in enumerate(sentences):
+                for rule, instead in RULES if index == 0 else [*RULES, LATER]:
                     if re.search(rule, sentence, re.IGNORECASE):
                         yield f"{path}:{number}: {sentence}\n    rather: {instead}"
 
@@ -205,9 +205,9 @@ def main():
         and not skipped & set(path.parts)
         and (not chosen or any(root == path or root in path.parents for root in chosen))
     ]
-    found = list(breaches(paths))
-    print("\n".join(found) or "no rule is broken")
-    sys.exit(1 if found else 0)
+    messages = list(violations(paths))
+    print("\n".join(messages) or "no rule is broken")
+    sys.exit(1 if messages else 0)
 
 
 main()

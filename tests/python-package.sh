@@ -83,6 +83,6 @@ for newest_version in 3.13 3.12 3.11 3.10; do
     [ -z "$newest" ] || break
 done
 [ -n "$newest" ] || {
-    echo "python: no Python of 3.10 to 3.13 is here" >&2
+    echo "python: no Python from 3.10 to 3.13 is installed" >&2
     exit 1
 }

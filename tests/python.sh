@@ -72,7 +72,7 @@ if [ "${1:-}" = long ]; then
     for version in 3.10 3.11 3.12; do
         older=$(python_of "$version")
         if [ -z "$older" ]; then
-            echo "python: Python $version is not here"
+            echo "python: Python $version is not installed"
         elif [ "$version" != "$newest_version" ]; then
             run_tests "$version" "$older"
         fi

@@ -22,7 +22,7 @@ import zipfile
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-PATIENCE_S = 120
+WAIT_LIMIT_S = 120
 # maximum CPU time to start, answer one request and stop
 CPU_LIMIT_S = 3
 ENVIRONMENT = {name: os.environ[name] for name in ("HOME", "PATH")} | {"npm_config_update_notifier": "false"}
@@ -61,9 +61,9 @@ def start(command, directory):
         began = time.monotonic()
         server = subprocess.Popen([*command, *START], stderr=output, cwd=directory, env=ENVIRONMENT)
     while not (found := re.search(r'"listening","address":"([^"]*)"', log.read_text())):
-        assert server.poll() is None and time.monotonic() < began + PATIENCE_S, log.read_text()
+        assert server.poll() is None and time.monotonic() < began + WAIT_LIMIT_S, log.read_text()
         time.sleep(0.005)
-    with urllib.request.urlopen(f"http://{found[1]}/healthz", timeout=PATIENCE_S) as answer:
+    with urllib.request.urlopen(f"http://{found[1]}/healthz", timeout=WAIT_LIMIT_S) as answer:
         assert answer.status == 200
     return server, time.monotonic() - began
 
@@ -73,9 +73,9 @@ def check_start(name, command, directory, number=signal.SIGTERM, target=lambda p
     server, seconds = start(command, directory)
     program = os.pidfd_open([server.pid, *descendants(server.pid)][-1])
     os.kill(target(server.pid), number)
-    assert server.wait(PATIENCE_S) == 0, name
+    assert server.wait(WAIT_LIMIT_S) == 0, name
     # the descriptor becomes readable when the program has ended
-    assert select.select([program], [], [], PATIENCE_S)[0], f"{name} still runs"
+    assert select.select([program], [], [], WAIT_LIMIT_S)[0], f"{name} still runs"
     os.close(program)
     used = cpu_seconds() - before
     print(f"{name}: answers after {seconds:.2f} s; {used:.2f} s of CPU until its end")
@@ -95,7 +95,7 @@ def check_launcher(node, launcher):
     # if a signal ends the program, the launcher exits with the code that a shell would use
     server, _ = start([launcher], node)
     os.kill(descendants(server.pid)[-1], signal.SIGKILL)
-    assert server.wait(PATIENCE_S) == 128 + signal.SIGKILL
+    assert server.wait(WAIT_LIMIT_S) == 128 + signal.SIGKILL
 
     package = one(node / "node_modules", "threadkeep-server-*")
     package.rename(node / "away")
@@ -128,10 +128,10 @@ def check_bill(path):
     names = {component["name"] for component in bill["components"]}
     # the first three are part of the program; only tests or builds need the others
     assert {"actix-web", "redis", "threadkeep-domain"} <= names and not names & {"proptest", "serde_derive", "cc"}
-    known = {component["bom-ref"] for component in bill["components"]}
+    refs = {component["bom-ref"] for component in bill["components"]}
     for component in bill["components"]:
         assert "hashes" in component or component["name"].startswith("threadkeep-"), component
-    assert known < {row["ref"] for row in bill["dependencies"]}
+    assert refs < {row["ref"] for row in bill["dependencies"]}
     return bill
 
 

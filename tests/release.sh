@@ -66,9 +66,9 @@ release --only wheel npm --program "$dir/small" --target "$other-unknown-linux-g
 scripts/release.sh --dir "$dir/all" gather "$dir/other" "$dir/first" >/dev/null
 for file in "threadkeep-*-$other-unknown-linux-gnu.cdx.json" "threadkeep_server-*_$other.whl" \
     "threadkeep-server-linux-$npm_cpu-*.tgz" 'threadkeep-[0-9]*.tar.gz' 'threadkeep-load-*.tar.gz' 'threadkeep-chart-*.tgz'; do
-    [ "$(find "$dir/all" -name "$file" | wc -l)" = 1 ] || fail "gather has not one $file"
+    [ "$(find "$dir/all" -name "$file" | wc -l)" = 1 ] || fail "gather did not produce exactly one $file"
 done
 (cd "$dir/all" && sha256sum --quiet --check SHA256SUMS)
 echo damaged >>"$dir/other/$(basename "$dir"/other/*.whl)"
-! scripts/release.sh --dir "$dir/all" gather "$dir/other" 2>"$dir/error" || fail 'gather accepts a damaged file'
-grep -q 'is damaged' "$dir/error" || fail 'gather does not name the damaged folder'
+! scripts/release.sh --dir "$dir/all" gather "$dir/other" 2>"$dir/error" || fail 'gather accepted a damaged file'
+grep -q 'is damaged' "$dir/error" || fail 'gather did not name the damaged folder'

@@ -21,9 +21,9 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thre
 SKIPPED = 77
 # Maximum total load of the stages that run in parallel, in units of `Stage.cores`. Does not depend on the machine's
 # number of cores, because tests use more threads on larger machines.
-MACHINE = 2
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-CLEANING_SECONDS = 60
+LOAD_MAX = 2
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CLEANUP_SECONDS = 60
 # Time limit for a stage, in seconds. A stage that exceeds it fails.
 LIMIT_SECONDS = 5_400
 # Number of lines to print again from the end of each failed stage's output.
@@ -34,7 +34,7 @@ LAST_LINES = 40
 class Stage:
     """A command of the test run.
 
-    `cores` is the load of the command, see `MACHINE`. `after` names the stages that must pass first. `inputs` are the files
+    `cores` is the load of the command, see `LOAD_MAX`. `after` names the stages that must pass first. `inputs` are the files
     and folders that determine the outcome. A stage without inputs always runs.
     """
 
@@ -83,26 +83,26 @@ class PassedStages:
     def __init__(self, stages: list[Stage], skips_passed: bool) -> None:
         self.skips_passed = skips_passed
         # computed before any stage runs, because a stage may change inputs
-        self.marks = {stage.name: self.mark_of(stage) for stage in stages if stage.inputs}
+        self.markers = {stage.name: self.marker_of(stage) for stage in stages if stage.inputs}
 
     def has(self, stage: Stage) -> bool:
-        return self.skips_passed and stage.inputs != () and self.marks[stage.name].exists()
+        return self.skips_passed and stage.inputs != () and self.markers[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
         # do not record the stage if its inputs changed during the run
-        mark = self.marks.get(stage.name)
-        if mark and mark == self.mark_of(stage):
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+        marker = self.markers.get(stage.name)
+        if marker and marker == self.marker_of(stage):
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            marker.touch()
 
     @staticmethod
-    def mark_of(stage: Stage) -> Path:
+    def marker_of(stage: Stage) -> Path:
         content = hashlib.sha256(f"{stage.command}\0{digest(stage.inputs)}".encode())
         return CACHE / "green" / f"{stage.slug}-{content.hexdigest()}"
 
 
 class Run:
-    def __init__(self, stages: list[Stage], cores: float, green: PassedStages) -> None:
+    def __init__(self, stages: list[Stage], cores: float, passed: PassedStages) -> None:
         names = {stage.name for stage in stages}
         for stage in stages:
             unknown = set(stage.after) - names
@@ -111,12 +111,12 @@ class Run:
         self.running: dict[int, Running] = {}
         self.results: list[Result] = []
         self.cores = cores
-        self.green = green
+        self.passed = passed
 
-    def all(self) -> list[Result]:
+    def run_all(self) -> list[Result]:
         try:
             while self.waiting or self.running:
-                self.start_what_can()
+                self.start_ready()
                 if self.running:
                     self.wait_for_one()
         finally:
@@ -125,10 +125,10 @@ class Run:
 
     def stop(self) -> None:
         """Stops the running stages, and waits until they have cleaned up."""
-        for number in ENDING:
+        for number in END_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         self.signal_all(signal.SIGTERM)
-        deadline = time.monotonic() + CLEANING_SECONDS
+        deadline = time.monotonic() + CLEANUP_SECONDS
         while self.running and time.monotonic() < deadline:
             self.running.pop(os.waitpid(-1, os.WNOHANG)[0], None)
             time.sleep(0.05)
@@ -138,7 +138,7 @@ class Run:
         for running in self.running.values():
             signal_group(running, number)
 
-    def start_what_can(self) -> None:
+    def start_ready(self) -> None:
         outcomes = {result.stage.name: result.outcome for result in self.results}
         for stage in list(self.waiting):
             before = [outcomes.get(name) for name in stage.after]
@@ -146,7 +146,7 @@ class Run:
                 self.end(stage, Result(stage, "not run"))
             elif None in before:
                 continue
-            elif self.green.has(stage):
+            elif self.passed.has(stage):
                 self.end(stage, Result(stage, "unchanged"))
             elif not self.running or self.free() >= stage.cores:
                 self.start(stage)
@@ -177,14 +177,14 @@ class Run:
             for running in self.running.values():
                 late = time.monotonic() - running.started - LIMIT_SECONDS
                 if late > 0:
-                    signal_group(running, signal.SIGKILL if late > CLEANING_SECONDS else signal.SIGTERM)
+                    signal_group(running, signal.SIGKILL if late > CLEANUP_SECONDS else signal.SIGTERM)
             time.sleep(0.05)
         running = self.running.pop(pid)
         running.process.returncode = os.waitstatus_to_exitcode(status)
         outcome = {0: "passed", SKIPPED: "skipped"}.get(running.process.returncode, "failed")
         result = Result(running.stage, outcome, time.monotonic() - running.started, usage.ru_utime + usage.ru_stime)
         if outcome == "passed":
-            self.green.add(running.stage)
+            self.passed.add(running.stage)
         self.results.append(result)
         report(result)
 
@@ -231,12 +231,12 @@ def main() -> int:
     from stages import stages_of
 
     form = sys.argv[1]
-    for number in ENDING[1:]:
+    for number in END_SIGNALS[1:]:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     (ROOT / "target" / "logs").mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     stages = stages_of(form)
-    results = Run(stages, MACHINE, PassedStages(stages, form != "long")).all()
+    results = Run(stages, LOAD_MAX, PassedStages(stages, form != "long")).run_all()
     times = table(results, time.monotonic() - started)
     (ROOT / "target" / "times.tsv").write_text(times)
     print("\n" + aligned(times))

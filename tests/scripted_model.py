@@ -21,7 +21,7 @@ next_server = itertools.cycle(SERVERS)
 used = {"weather": 0, "servers": set()}
 
 
-def ask(name, **arguments):
+def call_tool(name, **arguments):
     return [(name, arguments)]
 
 
@@ -33,31 +33,31 @@ def value(results):
 # messages.
 SCRIPT = {
     "Remember that I like metric units.": [
-        lambda results: ask("kv_write", key="user/units", value="metric"),
+        lambda results: call_tool("kv_write", key="user/units", value="metric"),
         lambda results: "I will." if results == [{"ok": True}] else f"No: {results}",
     ],
     "How far is it from Oslo to Bergen?": [
-        lambda results: ask("kv_read", key="user/units") + ask("kv_increment", key="questions"),
+        lambda results: call_tool("kv_read", key="user/units") + call_tool("kv_increment", key="questions"),
         lambda results: f"463 km, as you like {results[0]['value']} units"
         f" (question {results[1]['value']})",
     ],
     "Which units do I like?": [
         # an invalid key, which the model corrects after the error
-        lambda results: ask("kv_read", key="user units"),
-        lambda results: ask("kv_list") if "namespaced" in results[-1]["error"] else "Lost.",
-        lambda results: ask("kv_read", key=results[-1]["keys"][-1]),
+        lambda results: call_tool("kv_read", key="user units"),
+        lambda results: call_tool("kv_list") if "namespaced" in results[-1]["error"] else "Lost.",
+        lambda results: call_tool("kv_read", key=results[-1]["keys"][-1]),
         lambda results: f"{value(results)} ones.",
     ],
     "What is the weather in Oslo?": [
-        lambda results: ask("kv_read", key="cache/weather.oslo"),
-        lambda results: value(results) or ask("get_weather", city="Oslo"),
-        lambda results: ask(
+        lambda results: call_tool("kv_read", key="cache/weather.oslo"),
+        lambda results: value(results) or call_tool("get_weather", city="Oslo"),
+        lambda results: call_tool(
             "kv_write", key="cache/weather.oslo", value=results[-1]["weather"], ttl_seconds=600
         ),
         lambda results: results[-2]["weather"] if results[-1] == {"ok": True} else "Not kept.",
     ],
     "Plan the party.": [
-        lambda results: ask(
+        lambda results: call_tool(
             "tasks_write",
             tasks=[
                 {"content": "Invite guests", "status": "in_progress", "active_form": "Inviting"},
@@ -67,8 +67,8 @@ SCRIPT = {
         lambda results: "Planned." if results == [{"ok": True}] else f"No: {results}",
     ],
     "The guests are invited.": [
-        lambda results: ask("tasks_read"),
-        lambda results: ask(
+        lambda results: call_tool("tasks_read"),
+        lambda results: call_tool(
             "tasks_update",
             id=next(task["id"] for task in results[-1]["tasks"] if "guests" in task["content"]),
             status="completed",
@@ -76,12 +76,12 @@ SCRIPT = {
         lambda results: "Good." if results[-1] == {"ok": True} else f"No: {results}",
     ],
     "Start over with the plan.": [
-        lambda results: ask(
+        lambda results: call_tool(
             "tasks_write",
             tasks=[{"content": "Buy balloons", "status": "pending"}],
             keep_unfinished=True,
         ),
-        lambda results: ask("tasks_read") if "unfinished" in results[-1]["error"] else "Lost.",
+        lambda results: call_tool("tasks_read") if "unfinished" in results[-1]["error"] else "Lost.",
         lambda results: "Still to do: "
         + ", ".join(
             task["content"] for task in results[-1]["tasks"] if task["status"] != "completed"
@@ -119,24 +119,24 @@ def chat(body):
     assert body["tools"] == TOOLS["openai"] + [WEATHER["openai"]], "other tools"
     for message in body["messages"]:
         MESSAGE.validate_python(message)
-    asked = [message for message in body["messages"] if message["role"] == "user"][-1]
-    turn = body["messages"][body["messages"].index(asked) + 1 :]
+    question = [message for message in body["messages"] if message["role"] == "user"][-1]
+    turn = body["messages"][body["messages"].index(question) + 1 :]
     results = [json.loads(message["content"]) for message in turn if message["role"] == "tool"]
     steps = [message for message in turn if message["role"] == "assistant"]
-    said = step(asked["content"], results, len(steps))
+    reply = step(question["content"], results, len(steps))
     message = {"role": "assistant", "content": None, "refusal": None}
-    if isinstance(said, str):
-        message["content"] = said
+    if isinstance(reply, str):
+        message["content"] = reply
     else:
         message["tool_calls"] = [
             {
-                "id": f"call_{len(turn)}_{place}",
+                "id": f"call_{len(turn)}_{index}",
                 "type": "function",
                 "function": {"name": name, "arguments": json.dumps(arguments)},
             }
-            for place, (name, arguments) in enumerate(said)
+            for index, (name, arguments) in enumerate(reply)
         ]
-    finish = "stop" if isinstance(said, str) else "tool_calls"
+    finish = "stop" if isinstance(reply, str) else "tool_calls"
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
     return {
         "id": "chatcmpl-1",
@@ -161,18 +161,18 @@ def messages(body):
         {"error": block["content"]} if block.get("is_error") else json.loads(block["content"])
         for block in blocks
     ]
-    said = step(question, results, len(turn) // 2)
-    if isinstance(said, str):
-        content = [{"type": "text", "text": said}]
+    reply = step(question, results, len(turn) // 2)
+    if isinstance(reply, str):
+        content = [{"type": "text", "text": reply}]
     else:
         content = [{"type": "text", "text": "One moment."}] + [
             {
                 "type": "tool_use",
-                "id": f"toolu_{len(turn)}_{place}",
+                "id": f"toolu_{len(turn)}_{index}",
                 "name": name,
                 "input": arguments,
             }
-            for place, (name, arguments) in enumerate(said)
+            for index, (name, arguments) in enumerate(reply)
         ]
     return {
         "id": "msg_1",
@@ -180,7 +180,7 @@ def messages(body):
         "role": "assistant",
         "model": body["model"],
         "content": content,
-        "stop_reason": "end_turn" if isinstance(said, str) else "tool_use",
+        "stop_reason": "end_turn" if isinstance(reply, str) else "tool_use",
         "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
     }
@@ -249,8 +249,8 @@ def talk_anthropic(scope, question):
 
 
 def expect(talk, scope, question, answer):
-    said = talk(scope, question)
-    assert said == answer, (question, said)
+    reply = talk(scope, question)
+    assert reply == answer, (question, reply)
 
 
 def converse(talk, name):
@@ -261,10 +261,10 @@ def converse(talk, name):
     expect(talk, units, question, "463 km, as you like metric units (question 2)")
     expect(talk, units, "Which units do I like?", "metric ones.")
 
-    asked_before = used["weather"]
+    calls_before = used["weather"]
     for _ in range(3):
         expect(talk, forecast, "What is the weather in Oslo?", "4 degrees and rain")
-    assert used["weather"] == asked_before + 1, "the second time it was kept"
+    assert used["weather"] == calls_before + 1, "the first answer was not cached"
 
     expect(talk, party, "Plan the party.", "Planned.")
     expect(talk, party, "The guests are invited.", "Good.")
@@ -292,4 +292,4 @@ anthropic = Anthropic(api_key="none", base_url=base, max_retries=0)
 converse(talk_openai, "openai")
 converse(talk_anthropic, "anthropic")
 assert used["servers"] == set(SERVERS)
-print(f"a scripted model kept its state by tools, at {len(SERVERS)} replicas in turn")
+print(f"a scripted model kept its state with tools, on {len(SERVERS)} replicas in turn")

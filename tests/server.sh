@@ -84,21 +84,21 @@ start_server() {
     [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
     run_server server "$@"
     server=$pid
-    # shellcheck disable=SC2034 # for the script that reads this in
+    # shellcheck disable=SC2034 # for the script that sources this file
     address=$listening
 }
 
 # start_replica: starts a second server on the same Redis. Sets $replica_address.
 start_replica() {
     run_server replica THREADKEEP_REDIS_URL="unix://$dir/redis.sock"
-    # shellcheck disable=SC2034 # for the script that reads this in
+    # shellcheck disable=SC2034 # for the script that sources this file
     replica_address=$listening
 }
 
 # check_server: fails unless the server is still running.
 check_server() {
     kill -0 "$server" || {
-        echo "the server did not survive" >&2
+        echo "the server is not running" >&2
         exit 1
     }
 }

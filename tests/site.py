@@ -45,7 +45,7 @@ class Page(html.parser.HTMLParser):
             self.paragraphs[-1] += "`" if self.within["code"] else data
 
 
-def is_other(target):
+def is_external(target):
     return bool(urllib.parse.urlsplit(target).scheme) or target.startswith("//")
 
 
@@ -75,19 +75,19 @@ def faults():
     pages = {path.resolve(): Page(path) for path in build.SITE.rglob("*.html")}
     for path, page in pages.items():
         name = path.relative_to(build.SITE.resolve())
-        yield from (f"{name} loads {target}" for target in page.loaded if is_other(target) and not target.startswith("data:"))
+        yield from (f"{name} loads {target}" for target in page.loaded if is_external(target) and not target.startswith("data:"))
         yield from (f"{name} shows Markdown: {text}" for text in page.paragraphs if UNRENDERED.search(text))
         for target in sorted({*page.links, *page.loaded}):
-            if not is_other(target) and not leads_somewhere(path, target, pages):
+            if not is_external(target) and not target_exists(path, target, pages):
                 yield f"{name} links to {target}"
     for path in map(build.on_site, paths):
         text = re.sub(r"^```.*?^```|`[^`\n]+`", "`", (build.SITE / path).read_text(), flags=re.M | re.S)
         for target in re.findall(r"\]\(([^)\s#]+)", text):
-            if not is_other(target) and not (build.SITE / path).parent.joinpath(target).is_file():
+            if not is_external(target) and not (build.SITE / path).parent.joinpath(target).is_file():
                 yield f"{path} links to {target}"
 
 
-def leads_somewhere(path, target, pages):
+def target_exists(path, target, pages):
     link = urllib.parse.urlsplit(target)
     file = path
     if link.path:
@@ -98,6 +98,6 @@ def leads_somewhere(path, target, pages):
     return file.is_file() and (not anchor or file not in pages or anchor in pages[file].anchors)
 
 
-found = list(faults())
-print("\n".join(found) or f"site: {len(list(build.SITE.rglob('*.html')))} pages, and every link leads somewhere")
-sys.exit(1 if found else 0)
+messages = list(faults())
+print("\n".join(messages) or f"site: {len(list(build.SITE.rglob('*.html')))} pages, no broken links")
+sys.exit(1 if messages else 0)

@@ -8,11 +8,11 @@ CONTRACT = (
 )  # fmt: skip
 
 # Run more tests in parallel than there are cores, because tests spend half of their time waiting.
-AT_ONCE = "RUST_TEST_THREADS=$((2 * $(nproc)))"
+TEST_THREADS = "RUST_TEST_THREADS=$((2 * $(nproc)))"
 
 
-def run(program: str, *arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> str:
-    return " ".join((at_once, f"target/tests/{program}", *arguments, *(f"--skip {name}" for name in skip))).strip()
+def run(program: str, *arguments: str, skip: tuple[str, ...] = (), threads: str = TEST_THREADS) -> str:
+    return " ".join((threads, f"target/tests/{program}", *arguments, *(f"--skip {name}" for name in skip))).strip()
 
 
 UNITS = "for program in target/tests/units/*; do $program; done"
@@ -24,7 +24,7 @@ FILES = [
     Stage("Shell scripts", "git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
     Stage("Prose", "python3 tests/prose.py", cores=0.3),
     Stage("Site", "tests/site.sh", cores=0.5),
-    Stage("Form", "cargo fmt --all --check && cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml", cores=0.3),
+    Stage("Formatting", "cargo fmt --all --check && cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml", cores=0.3),
     Stage("Compose file", "docker-compose --profile load --profile metrics config --quiet", cores=0.3),
     Stage("Prometheus file", "promtool check config deploy/prometheus.yml", cores=0.3),
     Stage("Alerts", "promtool test rules tests/alerts.yml", cores=0.3),
@@ -49,16 +49,16 @@ TESTS = [
     Stage("Tests of stores", f"{run('it', skip=MEASURING)} && {run('contract', skip=MEASURING + HTTP)}", cores=1, after=("Build",)),
     # All stores behave alike, so one store is enough for the protocols.
     Stage("Tests of HTTP and protocols", run("contract", *HTTP, skip=("::memory::", "::memory_alone::")), cores=0.75, after=("Build",)),
-    Stage("Tests of units", UNITS, after=("Build",)),
-    Stage("Tests of faults, budgets and hostile requests", f"{run('it', 'faults::', at_once='')} && {run('contract', 'budgets::', 'hostile::', at_once='')}", cores=1.5,
+    Stage("Unit tests", UNITS, after=("Build",)),
+    Stage("Tests of faults, budgets and hostile requests", f"{run('it', 'faults::', threads='')} && {run('contract', 'budgets::', 'hostile::', threads='')}", cores=1.5,
           after=("Build",)),
-    Stage("Tests without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + run(
-        "it", "conformance::", "differential::after_any_list_memory",
+    Stage("Tests without the read cache", "THREADKEEP_READ_CACHE_BYTES=0 " + run(
+        "it", "conformance::", "differential::memory_and_redis_agree",
         skip=("::memory::", "::cluster::", "::confirmed", *(f"conformance::{name}" for name in WITHOUT_STATES)),
     ), cores=1, after=("Build",)),
-    Stage("Tests of the load test and the double of a provider",
+    Stage("Tests of the load test and the scripted upstream",
           "target/tests/upstream && cd load && ../target/tests/account", after=("Build",)),
-    Stage("Another version of the store", "tests/store-versions.sh", cores=0.75, after=("Build",)),
+    Stage("Another store version", "tests/store-versions.sh", cores=0.75, after=("Build",)),
 ]  # fmt: skip
 
 
@@ -68,17 +68,17 @@ def suite(name: str, script: str, cores: float = 0.5, inputs: tuple[str, ...] = 
 
 CLUSTER = [
     suite("The compose file in containers", "compose.sh"),
-    suite("The load test, while replicas end and are started again", "cluster-load.sh"),
+    suite("The load test while replicas restart", "cluster-load.sh"),
     suite("Replicas behind the balancer", "balancer.sh"),
     suite("Kubernetes manifests and the Helm chart", "kubernetes.sh"),
-    suite("A backup, and its restoration", "backup.sh"),
+    suite("Backup and restore", "backup.sh"),
 ]
 
 # The inputs of the release files, except the program, which the release script only packs.
 RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
 
 RELEASES = [
-    suite("Files of a release", "release.sh", 1,
+    suite("Release files", "release.sh", 1,
           inputs=(*RELEASE, "deploy", "src/main.rs", "LICENSE-*", "README.md", "CHANGELOG.md", "tests/release.py", "tests/packages.sh")),
     # mostly waits for the crates.io index, once per crate
     Stage("Crates to publish", "scripts/release.sh --only crate --allow-dirty --dir target/crates", 0.3, ("Build",),
@@ -89,30 +89,30 @@ CLIENTS = [
     suite("The console in a browser", "console.sh redis",
           inputs=("console", "src/app/console", "clients/typescript/tests/support", *CONTRACT)),
     suite("The Python package", "python.sh redis"),
-    suite("Stores of frameworks in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
-    suite("Conversations by the clients of OpenAI", "openai.sh redis"),
-    suite("Models by clients of the Responses API", "model-clients.sh redis"),
-    suite("Open Responses, by our own tests of its specification", "open-responses.sh redis"),
-    Stage("Odd requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.5, ("Build",)),
+    suite("Framework stores in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
+    suite("Conversations with OpenAI's clients", "openai.sh redis"),
+    suite("Models with clients of the Responses API", "model-clients.sh redis"),
+    suite("Open Responses, with our own tests of its specification", "open-responses.sh redis"),
+    Stage("Unusual requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.5, ("Build",)),
     suite("The TypeScript package", "typescript.sh redis",
           inputs=("clients/typescript", "clients/thread-ids.json", "docs/client-verbs.md", "docs/webhooks.md", "examples/web-chat", "tests/npm-package.sh", *CONTRACT)),
-    suite("Stores of frameworks in TypeScript", "typescript-adapters.sh redis", inputs=("clients/typescript", "tests/npm-package.sh", *CONTRACT)),
-    suite("Shell and Python of the documents", "documents.sh redis"),
-    suite("Page of the API in a browser", "docs-page.sh"),
-    suite("Threads of the hooks of use-agent", "use-agent.sh redis"),
-    suite("Streams of events by a library", "event-stream.sh redis"),
-    suite("Apps of the runtime of Agentuity", "agentuity.sh"),
-    suite("Tools, by the libraries of model providers", "tool-definitions.sh"),
-    suite("The double of a provider, by the clients of OpenAI and Anthropic", "upstream.sh"),
-    suite("MCP, by its official clients", "mcp.sh redis"),
-    suite("MCP, by its conformance suite", "mcp-conformance.sh redis"),
-    suite("Signatures of webhooks, by others", "webhooks.sh redis"),
+    suite("Framework stores in TypeScript", "typescript-adapters.sh redis", inputs=("clients/typescript", "tests/npm-package.sh", *CONTRACT)),
+    suite("Shell and Python code in the documentation", "documents.sh redis"),
+    suite("API page in a browser", "docs-page.sh"),
+    suite("Threads of the use-agent hooks", "use-agent.sh redis"),
+    suite("Event streams with a client library", "event-stream.sh redis"),
+    suite("Apps on Agentuity's runtime", "agentuity.sh"),
+    suite("Tools with the libraries of model providers", "tool-definitions.sh"),
+    suite("The scripted upstream with OpenAI's and Anthropic's clients", "upstream.sh"),
+    suite("MCP with its official clients", "mcp.sh redis"),
+    suite("MCP conformance suite", "mcp-conformance.sh redis"),
+    suite("Webhook signatures with a third-party library", "webhooks.sh redis"),
 ]
 
 # these stages run one at a time, because Cargo locks the target folder
 LIBRARY = [
-    Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
-    Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
+    Stage("Rust code in the documentation", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
+    Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust code in the documentation",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
     # enable the features that apps use, as the stage `Public API` does
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
@@ -134,24 +134,24 @@ QUICK = [
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
 # Stages that the long run omits, because their long forms include them and use the same folders.
 REPLACED = (
-    "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
-    "Another version of the store",
+    "The console in a browser", "The Python package", "Framework stores in Python", "The TypeScript package", "Unusual requests",
+    "Another store version",
 )  # fmt: skip
 LONG = [
     *(stage for stage in COMMON if stage.name not in REPLACED),
-    suite("More odd requests", "schemathesis.sh redis"),
+    suite("More unusual requests", "schemathesis.sh redis"),
     Stage("HTTP and protocols over the embedded store", run("contract", *HTTP, skip=("::redis::", "::redis_alone::")), cores=1,
           after=("Build",)),
-    Stage("Everything on Redis without copies", f"export THREADKEEP_READ_CACHE_BYTES=0; {run('it', '::redis::', skip=('library::',))} && {run('contract', '::redis::')}",
+    Stage("All Redis tests without the read cache", f"export THREADKEEP_READ_CACHE_BYTES=0; {run('it', '::redis::', skip=('library::',))} && {run('contract', '::redis::')}",
           cores=1, after=("Build",)),
-    Stage("More random lists", "THREADKEEP_TEST_ALL_LISTS=1 " + run("it", "differential::"), cores=1, after=("Build",)),
-    Stage("All versions of the store", "tests/store-versions.sh all", cores=1, after=("Build",)),
+    Stage("More random differential tests", "THREADKEEP_TEST_ALL_LISTS=1 " + run("it", "differential::"), cores=1, after=("Build",)),
+    Stage("All store versions", "tests/store-versions.sh all", cores=1, after=("Build",)),
     suite("The console over the embedded store, in all sizes and themes", "console.sh long"),
     suite("The Python package with every Python", "python.sh long"),
     suite("The oldest frameworks in Python, over both stores", "python-adapters.sh long"),
     suite("The TypeScript package with every Node and React", "typescript.sh long"),
-    suite("Stores of frameworks in TypeScript, with more writes", "typescript-adapters.sh redis long"),
-    suite("Conversations by all versions of OpenAI's clients", "openai.sh redis long"),
+    suite("Framework stores in TypeScript, with more writes", "typescript-adapters.sh redis long"),
+    suite("Conversations with all versions of OpenAI's clients", "openai.sh redis long"),
     *(suite(f"{name.removesuffix('.sh')} over the embedded store", f"{name} memory")
       for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "mcp-conformance.sh", "model-clients.sh", "open-responses.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
     Stage("Licences and sources of dependencies", "tests/licences.sh"),

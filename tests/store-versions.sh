@@ -12,10 +12,10 @@ set -eu
 cd "$(dirname "$0")/.."
 [ -n "${THREADKEEP_BIN:-}" ] || python3 tests/build.py
 
-part='conformance:: versions::'
-not_part='::confirmed'
-whole='clocks:: confirmed:: conformance:: connections:: corrupt:: costs:: crashes:: differential:: erasure:: events:: full::
-    library:: linearizable:: lists:: lost_data:: scope_lists:: slots:: versions::'
+quick_tests='conformance:: versions::'
+quick_skipped='::confirmed'
+full_tests='clocks:: confirmed:: conformance:: connections:: corrupt:: costs:: crashes:: differential:: erasure:: events::
+    full:: library:: linearizable:: lists:: lost_data:: scope_lists:: slots:: versions::'
 
 # run PROGRAM THREADS ARGUMENT...: runs the tests of target/tests/PROGRAM on THREADS threads.
 run() {
@@ -42,25 +42,25 @@ use() {
 }
 
 # Prints options that skip tests of features that this redis-server lacks.
-left_out() {
+unsupported_tests() {
     redis-cli --help 2>&1 | grep -q -- --tls || echo '--skip connections::tls_'
 }
 
-# shellcheck disable=SC2046,SC2086 # they are words
-run_part() {
-    run it "$((2 * $(nproc)))" $part --skip $not_part
+# shellcheck disable=SC2046,SC2086 # split into words
+run_quick() {
+    run it "$((2 * $(nproc)))" $quick_tests --skip $quick_skipped
 }
 
 # Tests of faults measure how long clients wait, so only one test per core runs at a time.
-# shellcheck disable=SC2046,SC2086 # they are words
-run_whole() {
-    run it "$((2 * $(nproc)))" $whole --skip faults:: $(left_out)
+# shellcheck disable=SC2046,SC2086 # split into words
+run_full() {
+    run it "$((2 * $(nproc)))" $full_tests --skip faults:: $(unsupported_tests)
     run contract "$((2 * $(nproc)))" rotation::
     run it "$(nproc)" faults::
 }
 
 # Prints all versions except the version of the machine's own Redis.
-others() {
+other_versions() {
     own=$(name_of redis-server)
     tests/stores.sh list | grep -vxF "$own"
 }
@@ -79,15 +79,15 @@ rotated() {
 
 path=$PATH
 if [ "$#" = 0 ]; then
-    # shellcheck disable=SC2046 # they are words
-    set -- $(others)
+    # shellcheck disable=SC2046 # split into words
+    set -- $(other_versions)
     candidates=${THREADKEEP_STORE_VERSION:-$(rotated "$(($(date +%s) / 86400 % $#))" "$@")}
     for version in $candidates; do
         status=0
         use "$version" || status=$?
         case $status in
         0)
-            run_part
+            run_quick
             exit
             ;;
         77) ;;
@@ -98,8 +98,8 @@ if [ "$#" = 0 ]; then
 fi
 
 if [ "$1" = all ]; then
-    # shellcheck disable=SC2046 # they are words
-    set -- $(others)
+    # shellcheck disable=SC2046 # split into words
+    set -- $(other_versions)
 fi
 tested=
 for version in "$@"; do
@@ -107,7 +107,7 @@ for version in "$@"; do
     use "$version" || status=$?
     case $status in
     0)
-        run_whole
+        run_full
         tested=1
         ;;
     77) ;;

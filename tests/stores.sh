@@ -83,10 +83,10 @@ from_debian() {
     apt_get update
     family=${name%-*}
     package=$family-server
-    found=$(apt-cache -c "$work/apt/apt.conf" show "$package" | sed -n 's/^Version: \([0-9]*:\)\{0,1\}//p' | head -n 1)
-    case $found in
+    version=$(apt-cache -c "$work/apt/apt.conf" show "$package" | sed -n 's/^Version: \([0-9]*:\)\{0,1\}//p' | head -n 1)
+    case $version in
     "${name#*-}".*) ;;
-    *) unavailable "the $1 release of Debian has $family ${found:-in no version}" ;;
+    *) unavailable "the $1 release of Debian has $family ${version:-in no version}" ;;
     esac
     apt_get install --yes --download-only --no-install-recommends "$package" >/dev/null
     for deb in "$work"/apt/archives/*.deb; do
@@ -107,8 +107,8 @@ from_debian() {
             done
         cat >"$work/done/redis-$program" <<WRAPPER
 #!/bin/sh
-here=\${0%/*}/lib
-exec "\$here/loader" --argv0 "redis-$program" --library-path "\$here" "\$here/$program" "\$@"
+lib=\${0%/*}/lib
+exec "\$lib/loader" --argv0 "redis-$program" --library-path "\$lib" "\$lib/$program" "\$@"
 WRAPPER
         chmod +x "$work/done/redis-$program"
     done
@@ -143,10 +143,10 @@ fill() {
     else
         from_debian "$1"
     fi
-    says=$("$work/done/redis-server" --version) || fail "$name does not start"
-    case $says in
+    output=$("$work/done/redis-server" --version) || fail "$name does not start"
+    case $output in
     *"v=${name#*-}."*) ;;
-    *) fail "$name is another version: $says" ;;
+    *) fail "$name is another version: $output" ;;
     esac
     "$work/done/redis-cli" --version >/dev/null || fail "redis-cli of $name does not start"
     rm -rf "${stores:?}/$name"

@@ -49,21 +49,21 @@ def post(path, body):
         return json.load(answer)
 
 
-def hold(value, kind):
-    """Validates a value. All members of the value must belong to the type."""
+def check_type(value, kind):
+    """Validates `value`. All members of `value` must belong to the type `kind`."""
     TypeAdapter(kind).validate_python(value)
     kinds = get_args(kind) or [kind]
-    assert any(set(value) <= set(one.__annotations__) for one in kinds), value
+    assert any(set(value) <= set(member.__annotations__) for member in kinds), value
 
 
-def hold_definitions():
+def check_definitions():
     schemas = {}
     for tool in get("/v1/tools?format=openai")["tools"]:
-        hold(tool, ChatCompletionFunctionToolParam)
-        hold(tool["function"], FunctionDefinition)
+        check_type(tool, ChatCompletionFunctionToolParam)
+        check_type(tool["function"], FunctionDefinition)
         schemas[tool["function"]["name"]] = tool["function"]["parameters"]
     for tool in get("/v1/tools?format=anthropic")["tools"]:
-        hold(tool, ToolParam)
+        check_type(tool, ToolParam)
         assert tool["input_schema"] == schemas[tool["name"]]
         # Anthropic's service rejects these keywords at the top level of a schema
         assert not {"oneOf", "anyOf", "allOf"} & set(tool["input_schema"])
@@ -96,39 +96,39 @@ def check_schemas(schemas):
     assert set(schemas) == {name for name, _ in CALLS}
 
 
-def hold_messages():
+def check_messages():
     calls = list(enumerate(CALLS + WRONG + [("erase_all", {})]))
     openai = [
         {
-            "id": f"call_{place}",
+            "id": f"call_{index}",
             "type": "function",
             "function": {"name": name, "arguments": json.dumps(arguments)},
         }
-        for place, (name, arguments) in calls
+        for index, (name, arguments) in calls
     ]
     messages = post("/v1/tool-calls", {"scope": SCOPE, "tool_calls": openai})["messages"]
     assert [message["tool_call_id"] for message in messages] == [call["id"] for call in openai]
     for message in messages:
-        hold(message, ChatCompletionToolMessageParam)
+        check_type(message, ChatCompletionToolMessageParam)
         assert isinstance(json.loads(message["content"]), dict)
     anthropic = [
-        {"type": "tool_use", "id": f"toolu_{place}", "name": name, "input": arguments}
-        for place, (name, arguments) in calls
+        {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": arguments}
+        for index, (name, arguments) in calls
     ]
     content = [{"type": "text", "text": "Let me see."}, *anthropic]
     for body in [{"tool_use": anthropic}, {"content": content}]:
         [message] = post("/v1/tool-calls", {"scope": SCOPE, **body})["messages"]
-        hold(message, MessageParam)
+        check_type(message, MessageParam)
         assert [block["tool_use_id"] for block in message["content"]] == [
             call["id"] for call in anthropic
         ]
         for block in message["content"]:
-            hold(block, ToolResultBlockParam)
+            check_type(block, ToolResultBlockParam)
         wrong = [block.get("is_error", False) for block in message["content"]]
         assert wrong == [False] * len(CALLS) + [True] * (len(WRONG) + 1)
 
 
-check_schemas(hold_definitions())
+check_schemas(check_definitions())
 check_results()
-hold_messages()
-print("definitions and messages are of the types of openai and anthropic")
+check_messages()
+print("definitions and messages match the types of openai and anthropic")

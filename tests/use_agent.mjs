@@ -37,11 +37,11 @@ async function append(name, id, value) {
   return response.status;
 }
 
-function said(id, content) {
+function userEntry(id, content) {
   return { kind: "user", id, content, timestamp: new Date().toISOString() };
 }
 
-function answered(id, content) {
+function agentEntry(id, content) {
   const output = [{ type: "text", role: "assistant", content }];
   return { kind: "agent", result: { id, agentName: "Guide", output, toolCalls: [] } };
 }
@@ -65,23 +65,23 @@ async function create(transport, userId, id, title) {
 }
 
 async function byOffset(transport, userId, limit) {
-  const all = [];
+  const threads = [];
   for (;;) {
-    const page = await transport.fetchThreads({ userId, limit, offset: all.length });
-    all.push(...page.threads);
-    if (!page.hasMore) return all;
+    const page = await transport.fetchThreads({ userId, limit, offset: threads.length });
+    threads.push(...page.threads);
+    if (!page.hasMore) return threads;
   }
 }
 
 async function byCursor(transport, userId, limit) {
-  const all = [];
+  const threads = [];
   let cursor = {};
   for (;;) {
     const page = await transport.fetchThreads({ userId, limit, ...cursor });
-    all.push(...page.threads);
+    threads.push(...page.threads);
     if (!page.hasMore) {
       assert.equal(page.nextCursorId, null);
-      return all;
+      return threads;
     }
     cursor = { cursorTimestamp: page.nextCursorTimestamp, cursorId: page.nextCursorId };
   }
@@ -112,18 +112,18 @@ async function checkLists() {
 
 async function checkThreads() {
   const userId = randomUUID();
-  const made = await app.createThread({ userId });
-  assert.deepEqual(made, { threadId: made.threadId, title: "New conversation" });
+  const created = await app.createThread({ userId });
+  assert.deepEqual(created, { threadId: created.threadId, title: "New conversation" });
   const name = `${userId}/ü?`;
   assert.deepEqual(await create(app, userId, name), { threadId: name, title: "New conversation" });
-  assert.equal(await append(name, "1", said("1", "What is\nthis?")), 200);
-  assert.equal(await append(name, "2", answered("2", "That")), 200);
+  assert.equal(await append(name, "1", userEntry("1", "What is\nthis?")), 200);
+  assert.equal(await append(name, "2", agentEntry("2", "That")), 200);
 
   const messages = await app.fetchHistory({ threadId: name });
   assert.deepEqual(messages.map(({ message_id, type }) => [message_id, type]), [["1", "user"], ["2", "agent"]]);
   assert.equal(messages[1].data.output[0].content, "That");
   const { threads } = await app.fetchThreads({ userId });
-  assert.deepEqual(threads.map(({ id }) => id), [name, made.threadId]);
+  assert.deepEqual(threads.map(({ id }) => id), [name, created.threadId]);
   assert.equal(threads[0].title, "What is");
   assert.equal(threads[0].messageCount, 2);
   for (const time of [threads[0].lastMessageAt, threads[0].createdAt, threads[0].updatedAt]) {
@@ -141,20 +141,20 @@ async function checkThreads() {
 
   await app.deleteThread({ threadId: name });
   await app.deleteThread({ threadId: name });
-  assert.equal(await append(name, "3", answered("3", "late")), 410);
+  assert.equal(await append(name, "3", agentEntry("3", "late")), 410);
   await assert.rejects(app.fetchHistory({ threadId: name }), /There is no such thread/);
-  assert.deepEqual((await app.fetchThreads({ userId })).threads.map(({ id }) => id), [made.threadId]);
-  await assert.rejects(app.sendMessage({ userMessage: said("1", "x"), threadId: name, history: [] }), /your app/);
+  assert.deepEqual((await app.fetchThreads({ userId })).threads.map(({ id }) => id), [created.threadId]);
+  await assert.rejects(app.sendMessage({ userMessage: userEntry("1", "x"), threadId: name, history: [] }), /your app/);
 }
 
 async function checkUsers() {
   const [ann, bob] = [randomUUID(), randomUUID()];
   const [own, other] = [transportOf(ann), transportOf(bob)];
-  const made = await own.createThread({ userId: ann, title: "Mine" });
+  const created = await own.createThread({ userId: ann, title: "Mine" });
   await create(other, bob, `${bob} chat`);
 
-  assert.deepEqual((await own.fetchThreads({ userId: ann })).threads.map(({ id }) => id), [made.threadId]);
-  assert.deepEqual((await own.fetchThreads({})).threads.map(({ id }) => id), [made.threadId]);
+  assert.deepEqual((await own.fetchThreads({ userId: ann })).threads.map(({ id }) => id), [created.threadId]);
+  assert.deepEqual((await own.fetchThreads({})).threads.map(({ id }) => id), [created.threadId]);
   for (const call of [
     () => own.fetchThreads({ userId: bob }),
     () => own.createThread({ userId: bob }),
@@ -186,8 +186,8 @@ async function checkHook() {
     await create(app, userId, `${userId} ${number}`);
   }
   const first = `${userId} 3`;
-  await append(first, "1", said("1", "Hello"));
-  await append(first, "2", answered("2", "Hi"));
+  await append(first, "1", userEntry("1", "Hello"));
+  await append(first, "2", agentEntry("2", "Hi"));
 
   let agent;
   function Page() {
@@ -198,9 +198,9 @@ async function checkHook() {
   const root = createRoot(window.document.getElementById("root"));
   root.render(createElement(AgentProvider, { userId, transport, debug: false }, createElement(Page)));
 
-  const until = async (what, holds) => {
+  const until = async (description, holds) => {
     for (const end = performance.now() + 120_000; !holds(); ) {
-      assert.ok(performance.now() < end, `${what}: ${agent?.threadsError}`);
+      assert.ok(performance.now() < end, `${description}: ${agent?.threadsError}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };

@@ -39,7 +39,7 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
-def ask(method, path, body=None, key=True):
+def send(method, path, body=None, key=True):
     request = urllib.request.Request(SERVER + path, method=method)
     if key:
         request.add_header("authorization", "Bearer " + API_KEY)
@@ -51,9 +51,9 @@ def ask(method, path, body=None, key=True):
         return json.loads(answer.read() or b"null")
 
 
-def live_and_end():
-    made = ask("POST", "/v1/threads", {"state": {"n": "\u00e9 \u2028", "a": [1, 2.5, None]}})
-    ask("DELETE", "/v1/threads/" + made["id"])
+def create_and_destroy():
+    made = send("POST", "/v1/threads", {"state": {"n": "\u00e9 \u2028", "a": [1, 2.5, None]}})
+    send("DELETE", "/v1/threads/" + made["id"])
     return made["id"]
 
 
@@ -72,9 +72,9 @@ def deliveries_of(threads):
                     ids.add(id)
             if all(len(events) >= 2 for events in found.values()):
                 return found
-            left = end - time.monotonic()
-            assert left > 0, "some events did not come"
-            lock.wait(left)
+            remaining = end - time.monotonic()
+            assert remaining > 0, "some events did not arrive"
+            lock.wait(remaining)
 
 
 def verifies(secret, headers, body):
@@ -91,7 +91,7 @@ def check(threads, good, bad):
         assert types == ["thread.created", "thread.destroyed"], types
         for headers, body in events:
             event = json.loads(body)
-            assert headers["webhook-id"] == event["id"], "the id is another"
+            assert headers["webhook-id"] == event["id"], "the ids differ"
             for secret in good:
                 assert verifies(secret, headers, body), "a good secret does not verify"
             for secret in bad:
@@ -110,31 +110,31 @@ def main():
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     url = "http://127.0.0.1:%d/hook" % receiver.server_address[1]
     types = ["thread.created", "thread.destroyed"]
-    made = ask("POST", "/v1/webhooks", {"url": url, "events": types})
+    made = send("POST", "/v1/webhooks", {"url": url, "events": types})
     first, path = made["secret"], "/v1/webhooks/" + made["id"]
-    strange = "whsec_" + "QUFB" * 10
+    unrelated = "whsec_" + "QUFB" * 10
 
-    check([live_and_end() for _ in range(50)], [first], [strange])
+    check([create_and_destroy() for _ in range(50)], [first], [unrelated])
 
     with lock:
         fail_next[0] = 2
-    check([live_and_end() for _ in range(5)], [first], [strange])
+    check([create_and_destroy() for _ in range(5)], [first], [unrelated])
 
-    second = ask("PATCH", path, {"secret": None})["secret"]
+    second = send("PATCH", path, {"secret": None})["secret"]
     assert second != first
     # the replica that delivers notices the change within seconds
     end = time.monotonic() + WAIT_LIMIT
     while True:
-        threads = [live_and_end()]
+        threads = [create_and_destroy()]
         headers, body = deliveries_of(threads)[threads[0]][0]
         if verifies(second, headers, body):
             break
         assert time.monotonic() < end, "the new secret never signs"
-    check([live_and_end() for _ in range(20)], [first, second], [strange])
+    check([create_and_destroy() for _ in range(20)], [first, second], [unrelated])
 
     for headers, body in received:
-        assert verifies(first, headers, body), "the former secret stopped in its first day"
-    print("%d deliveries verified, also while the secret was replaced" % len(received))
+        assert verifies(first, headers, body), "the previous secret stopped signing within a day"
+    print("%d deliveries verified, including while the secret was replaced" % len(received))
 
 
 main()

@@ -11,13 +11,13 @@ set -eu
 cd "$(dirname "$0")/../.."
 installed=$PWD/target/peers
 
-# needs_anew DIRECTORY FILE: succeeds if FILE has changed since the last installation.
-needs_anew() {
+# needs_install DIRECTORY FILE: succeeds if FILE has changed since the last installation.
+needs_install() {
     ! cmp -s "$2" "$installed/$1/$(basename "$2")"
 }
 
 install_express() {
-    if needs_anew express benches/peers/express/package.json; then
+    if needs_install express benches/peers/express/package.json; then
         rm -rf "$installed/express"
         mkdir -p "$installed/express.new"
         cp benches/peers/express/package.json "$installed/express.new"
@@ -29,7 +29,7 @@ install_express() {
 }
 
 install_fastapi() {
-    if needs_anew fastapi benches/peers/fastapi/requirements.txt; then
+    if needs_install fastapi benches/peers/fastapi/requirements.txt; then
         rm -rf "$installed/fastapi"
         python3 -m venv "$installed/fastapi"
         "$installed/fastapi/bin/pip" install --quiet --disable-pip-version-check \

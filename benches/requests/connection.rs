@@ -45,21 +45,21 @@ impl Connection {
         const END: &[u8] = b"\r\n0\r\n\r\n";
         self.stream.write_all(request).await?;
         self.buffer.clear();
-        let mut is_known = false;
+        let mut has_status = false;
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            if !is_known && self.buffer.get(9).is_some_and(|digit| *digit != b'2') {
+            if !has_status && self.buffer.get(9).is_some_and(|digit| *digit != b'2') {
                 let answer = String::from_utf8_lossy(&self.buffer);
                 return Err(io::Error::other(format!("the server answered {answer}")));
             }
             if self.buffer.ends_with(END) {
                 return Ok(());
             }
-            is_known |= self.buffer.len() > 9;
+            has_status |= self.buffer.len() > 9;
             let past = self.buffer.len().saturating_sub(END.len());
-            if is_known {
+            if has_status {
                 self.buffer.drain(..past);
             }
         }

@@ -16,7 +16,7 @@ use super::scenario;
 pub(super) const MODE: &str = "expiry";
 
 /// The minimum TTL that a client may set.
-const SHORTEST: Duration = Duration::from_secs(60);
+const TTL_MIN: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 16;
 /// Minimum number of threads created per second.
 const CREATED_PER_SECOND_MIN: u64 = 4_000;
@@ -32,14 +32,14 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     };
     let server = product.start()?;
     let making = Duration::from_secs(threads / CREATED_PER_SECOND_MIN + 1);
-    let end = now() + making + SHORTEST + Duration::from_secs(1);
+    let end = now() + making + TTL_MIN + Duration::from_secs(1);
     eprintln!("making {threads} threads");
     let shares = (0..CONNECTIONS as u64).map(|n| {
         let share = threads / CONNECTIONS as u64 + u64::from(n < threads % CONNECTIONS as u64);
         make(&server, share, end)
     });
     try_join_all(shares).await?;
-    if now() + SHORTEST > end {
+    if now() + TTL_MIN > end {
         return Err("the machine is too slow to make them in time".into());
     }
     let merge = scenario::merges(server.address()).await?;

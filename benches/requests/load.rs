@@ -57,13 +57,13 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
         let ask = async |connection: &mut Connection, n| {
             connection.exchange(requests.nth(n)).await.map(drop)
         };
-        by_all(&mut self.connections, &self.next, time, ask).await
+        run_on_all(&mut self.connections, &self.next, time, ask).await
     }
 }
 
 /// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Each call receives a request
 /// number. The numbers start at `next`.
-pub(super) async fn by_all<C>(
+pub(super) async fn run_on_all<C>(
     connections: &mut [C],
     next: &Cell<usize>,
     time: Duration,

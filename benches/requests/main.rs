@@ -31,7 +31,7 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The server's allocator, so that the floor is comparable.
+/// The server's allocator, so that the floor (a handler that does no work) is comparable with the server.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -54,8 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(flag) => args.drain(flag..).nth(1).unwrap_or_default(),
         None => String::new(),
     };
-    let number = |place, default| {
-        args.get(place)
+    let number = |index, default| {
+        args.get(index)
             .map_or(Ok(default), |arg: &String| arg.parse())
     };
     match args.first().map(String::as_str) {

@@ -52,21 +52,21 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
             continue;
         }
         let empty = Scenario::floor(scenario.floor);
-        let mut row = vec![Subject::asked(&empty, &floor).await?];
+        let mut row = vec![Subject::over_http(&empty, &floor).await?];
         let small = scenario.small_cache.map(|bytes| {
             // the process is a replica, so it has the same threads
             product.start_with("small-cache", &[(READ_CACHE, bytes)])
         });
         let small = small.transpose()?;
         row.extend(with_caches(scenario, &server, small.as_ref()).await?);
-        let without = Subject::asked(scenario, &uncached).await?;
+        let without = Subject::over_http(scenario, &uncached).await?;
         row.push(without.named(", cache off"));
         if let (Some(scenario), Some(other)) = (&of_other, &other) {
-            row.push(Subject::asked(scenario, other).await?.named(OF_OTHER));
+            row.push(Subject::over_http(scenario, other).await?.named(OF_OTHER));
         }
         let mut owned = owned.iter();
         if let Some(owned) = owned.find(|owned| owned.name.starts_with(&scenario.name)) {
-            row.push(Subject::asked(owned, &server).await?);
+            row.push(Subject::over_http(owned, &server).await?);
         }
         rows.push(measured(row, &redis, plan.time).await?);
     }
@@ -91,11 +91,11 @@ async fn with_caches<'a>(
     server: &'a Process,
     small: Option<&'a Process>,
 ) -> io::Result<Vec<Subject<'a>>> {
-    let subject = Subject::asked(scenario, server).await?;
+    let subject = Subject::over_http(scenario, server).await?;
     let Some(small) = small else {
         return Ok(vec![subject]);
     };
-    let missing = Subject::asked(scenario, small).await?;
+    let missing = Subject::over_http(scenario, small).await?;
     Ok(vec![
         subject.named(", warm").expecting(Expected::Hits),
         missing
@@ -115,8 +115,8 @@ async fn of_one_program(
     for scenario in &scenario::of_scopes(server.address()).await? {
         if scenario.name.contains(&plan.only) {
             let row = vec![
-                Subject::asked(&empty, floor).await?,
-                Subject::asked(scenario, server).await?,
+                Subject::over_http(&empty, floor).await?,
+                Subject::over_http(scenario, server).await?,
             ];
             rows.push(measured(row, redis, plan.time).await?);
         }
@@ -124,8 +124,8 @@ async fn of_one_program(
     for (name, requests) in scenario::of_socket(server.address()).await? {
         if name.contains(&plan.only) {
             let row = vec![
-                Subject::asked(&empty, floor).await?,
-                Subject::told(name, &requests, server).await?,
+                Subject::over_http(&empty, floor).await?,
+                Subject::over_socket(name, &requests, server).await?,
             ];
             rows.push(measured(row, redis, plan.time).await?);
         }
@@ -147,15 +147,15 @@ async fn confirmed(plan: &Plan, floor: &Process) -> Result<Vec<Row>, Box<dyn Err
     let other = other.transpose()?;
     let empty = Scenario::floor(scenario.floor);
     let mut row = vec![
-        Subject::asked(&empty, floor).await?,
-        Subject::asked(&scenario, &server).await?,
+        Subject::over_http(&empty, floor).await?,
+        Subject::over_http(&scenario, &server).await?,
     ];
     let of_other = match &other {
         Some(other) => Some((scenario::confirmed(other.address()).await?, other)),
         None => None,
     };
     if let Some((scenario, other)) = &of_other {
-        row.push(Subject::asked(scenario, other).await?.named(OF_OTHER));
+        row.push(Subject::over_http(scenario, other).await?.named(OF_OTHER));
     }
     Ok(measured(row, &redis, plan.time).await?)
 }

@@ -27,8 +27,8 @@ const SETTLE: Duration = Duration::from_secs(15);
 pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| what | measured |\n|---|---:|");
-    let over_redis = ready(Some(&redis)).await?;
-    let embedded = ready(None).await?;
+    let over_redis = startup_time(Some(&redis)).await?;
+    let embedded = startup_time(None).await?;
     println!("| start to ready, over Redis | {} ms |", millis(over_redis));
     println!(
         "| start to ready, embedded store | {} ms |",
@@ -75,7 +75,7 @@ fn product(redis: Option<&Redis>) -> Product<'_> {
     }
 }
 
-async fn ready(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
+async fn startup_time(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
         let address = free_address()?;
@@ -138,12 +138,12 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
     let mut open = Vec::with_capacity(count);
     let health = request("GET /v1/threads/current", None, "");
     while open.len() < count {
-        let some = (0..CONNECTING_MAX.min(count - open.len())).map(|_| async {
+        let batch = (0..CONNECTING_MAX.min(count - open.len())).map(|_| async {
             let mut connection = Connection::open(server).await?;
             connection.exchange(&health).await?;
             Ok::<_, io::Error>(connection)
         });
-        open.extend(try_join_all(some).await?);
+        open.extend(try_join_all(batch).await?);
     }
     Ok(open)
 }

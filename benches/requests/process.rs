@@ -24,8 +24,8 @@ impl Process {
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if process.child.try_wait()?.is_some() || start.elapsed() > PATIENCE {
-                let said = fs::read_to_string(log_of(name))?;
-                return Err(io::Error::other(format!("{name} does not start: {said}")));
+                let output = fs::read_to_string(log_of(name))?;
+                return Err(io::Error::other(format!("{name} does not start: {output}")));
             }
             sleep(Duration::from_millis(10));
         }

@@ -189,9 +189,9 @@ impl Measured {
 fn table(without: &Measured, with: &Measured) -> String {
     let mut table = String::new();
     let lines = without.lines().into_iter().zip(with.lines());
-    for (place, ((name, without), (_, with))) in lines.enumerate() {
+    for (index, ((name, without), (_, with))) in lines.enumerate() {
         table += &format!("| {name} | {without} | {with} |\n");
-        if place == 0 {
+        if index == 0 {
             table += "|---|---:|---:|\n";
         }
     }

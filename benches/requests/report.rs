@@ -7,9 +7,9 @@ pub(super) struct Row {
     pub(super) requests_per_second: f64,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
-    /// In microseconds per request.
+    /// Microseconds per request.
     pub(super) server_cpu: f64,
-    /// In microseconds per request.
+    /// Microseconds per request.
     pub(super) redis_cpu: f64,
 }
 

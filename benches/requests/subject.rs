@@ -29,7 +29,10 @@ enum Source<'a> {
 }
 
 impl<'a> Subject<'a> {
-    pub(super) async fn asked(scenario: &'a Scenario, process: &'a Process) -> io::Result<Self> {
+    pub(super) async fn over_http(
+        scenario: &'a Scenario,
+        process: &'a Process,
+    ) -> io::Result<Self> {
         let load = Load::open(process.address(), &scenario.requests).await?;
         Ok(Self::new(
             &scenario.name,
@@ -38,7 +41,7 @@ impl<'a> Subject<'a> {
         ))
     }
 
-    pub(super) async fn told(
+    pub(super) async fn over_socket(
         name: &str,
         requests: &'a [String],
         process: &'a Process,
@@ -103,7 +106,7 @@ impl<'a> Subject<'a> {
         }
         let percent = hit_rate * 100.0;
         Err(io::Error::other(format!(
-            "{}: copies answered {percent:.1} % of the reads",
+            "{}: the cache answered {percent:.1} % of the reads",
             self.name
         )))
     }

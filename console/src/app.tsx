@@ -1,8 +1,8 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api/problem.js";
-import { isReachable, returns } from "./api/request.js";
-import { isHelpShown, keysHere } from "./keyboard.js";
+import { isReachable, recoveries } from "./api/request.js";
+import { activeKeys, isHelpShown } from "./keyboard.js";
 import { isHash } from "./ids.js";
 import { PAGES } from "./pages.js";
 import { ArchivePage, ArchivesPage } from "./pages/archives.js";
@@ -32,8 +32,8 @@ export function App() {
     void Promise.all([openAtStart(), loadServerInfo()]).then(() => setStarted(true));
   }, []);
   useEffect(() => {
-    if (returns.value > 0) void loadServerInfo();
-  }, [returns.value]);
+    if (recoveries.value > 0) void loadServerInfo();
+  }, [recoveries.value]);
   return (
     <>
       {!isReachable.value && (
@@ -45,7 +45,7 @@ export function App() {
       {isHelpShown.value && (
         <Dialog title="Keys" onClose={() => (isHelpShown.value = false)}>
           <dl class="keys">
-            {keysHere().map(([keys, meaning]) => (
+            {activeKeys().map(([keys, meaning]) => (
               <div key={keys}>
                 <dt>
                   <kbd>{keys}</kbd>
@@ -154,7 +154,7 @@ function Page({ route: { page, rest } }: { route: Route }) {
     case "overview":
       return <OverviewPage />;
     case "threads":
-      return first ? found(first, (id) => <ThreadPage key={id} id={id} part={part} />, "threads") : <ThreadsPage />;
+      return first ? finderPage(first, (id) => <ThreadPage key={id} id={id} part={part} />, "threads") : <ThreadsPage />;
     case "playground":
       return <PlaygroundPage />;
     case "events":
@@ -162,7 +162,7 @@ function Page({ route: { page, rest } }: { route: Route }) {
     case "webhooks":
       return <WebhooksPage />;
     case "archives":
-      return first ? found(first, (id) => <ArchivePage key={id} id={id} />, "archives") : <ArchivesPage />;
+      return first ? finderPage(first, (id) => <ArchivePage key={id} id={id} />, "archives") : <ArchivesPage />;
     case "statistics":
       return <StatisticsPage />;
     case "settings":
@@ -181,7 +181,7 @@ function Page({ route: { page, rest } }: { route: Route }) {
   }
 }
 
-function found(hash: string, page: (id: string) => preact.JSX.Element, among: "threads" | "archives") {
+function finderPage(hash: string, page: (id: string) => preact.JSX.Element, among: "threads" | "archives") {
   if (!isHash(hash))
     return (
       <>

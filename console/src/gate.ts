@@ -9,15 +9,15 @@ export class Gate {
   async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.max) this.#running++;
-    else await this.#turn(signal);
+    else await this.#waitForSlot(signal);
     try {
       return await task();
     } finally {
-      this.#leave();
+      this.#release();
     }
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #waitForSlot(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const enter = () => {
         leaveQueue();
@@ -36,7 +36,7 @@ export class Gate {
     });
   }
 
-  #leave(): void {
+  #release(): void {
     const [next] = this.#waiting;
     if (next) next();
     else this.#running--;

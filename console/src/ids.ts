@@ -7,9 +7,9 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
  */
 const DIGITS = 16;
 const DIGITS_MIN = 8;
-const REMEMBERED = 20_000;
+const REMEMBERED_MAX = 20_000;
 
-const known = new Map<string, string>();
+const idsByHash = new Map<string, string>();
 
 export function hashOf(id: string): string {
   return bytesToHex(sha256(utf8ToBytes(id))).slice(0, DIGITS);
@@ -18,14 +18,14 @@ export function hashOf(id: string): string {
 /** Returns the hash of an ID, and remembers the ID for `recall`. */
 export function remember(id: string): string {
   const hash = hashOf(id);
-  known.delete(hash);
-  known.set(hash, id);
-  if (known.size > REMEMBERED) known.delete(known.keys().next().value!);
+  idsByHash.delete(hash);
+  idsByHash.set(hash, id);
+  if (idsByHash.size > REMEMBERED_MAX) idsByHash.delete(idsByHash.keys().next().value!);
   return hash;
 }
 
 export function recall(hash: string): string | undefined {
-  return known.get(hash) ?? [...known].find(([full]) => full.startsWith(hash))?.[1];
+  return idsByHash.get(hash) ?? [...idsByHash].find(([full]) => full.startsWith(hash))?.[1];
 }
 
 export function isHash(text: string): boolean {

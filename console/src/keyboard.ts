@@ -9,15 +9,15 @@ type Key = [keys: string, meaning: string, isUsed?: () => boolean];
 
 const KEYS: Key[] = [
   ["/", "Search on this page", () => searchField() !== null],
-  ["j, k", "Next and previous line", () => isListed() || lines().length > 0],
-  ["Enter", "Open the line", () => isListed() || lines().some((line) => openerOf(line) !== null)],
+  ["j, k", "Next and previous line", () => hasActiveList() || lines().length > 0],
+  ["Enter", "Open the line", () => hasActiveList() || lines().some((line) => openerOf(line) !== null)],
   ["u", "Back to the list", () => route.value.rest.length > 0],
   ["o, t, e", "Overview, threads, events"],
   ["Esc", "Close the dialog or leave the field"],
   ["?", "Show these keys"],
 ];
 
-export const keysHere = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed());
+export const activeKeys = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed());
 
 interface List {
   length: number;
@@ -37,8 +37,8 @@ export function useActiveList(list: List): void {
   }, []);
 }
 
-const listed = () => lists.findLast(({ current }) => current.length > 0)?.current;
-const isListed = () => listed() !== undefined;
+const activeList = () => lists.findLast(({ current }) => current.length > 0)?.current;
+const hasActiveList = () => activeList() !== undefined;
 
 const lines = () => [...document.querySelectorAll<HTMLElement>("main [data-line]")];
 const lineOf = (element: Element | null) => element?.closest<HTMLElement>("main [data-line]") ?? undefined;
@@ -52,10 +52,10 @@ const searchField = () => document.querySelector<HTMLElement>("[data-search]");
 function move(step: number): void {
   const line = lineOf(document.activeElement);
   // if no line has the focus, starts in the virtual list, because any short lists are below it
-  if (!line && listed()?.move(step)) return;
-  const all = lines();
-  const at = line ? all.indexOf(line) + step : 0;
-  all[Math.max(0, Math.min(all.length - 1, at))]?.focus();
+  if (!line && activeList()?.move(step)) return;
+  const targets = lines();
+  const index = line ? targets.indexOf(line) + step : 0;
+  targets[Math.max(0, Math.min(targets.length - 1, index))]?.focus();
 }
 
 const actions: Record<string, () => void> = {

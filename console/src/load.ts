@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type Problem, asProblem } from "./api/problem.js";
-import { isReachable, returns } from "./api/request.js";
+import { isReachable, recoveries } from "./api/request.js";
 
 export interface Loaded<T> {
   value: T | undefined;
@@ -12,8 +12,8 @@ export interface Loaded<T> {
 /** Loads data on the first render, when `inputs` change, when `reload` is called, and after a service outage. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, problem: undefined, isLoading: true });
-  const [again, setAgain] = useState(0);
-  const reload = useCallback(() => setAgain((count) => count + 1), []);
+  const [reloads, setReloads] = useState(0);
+  const reload = useCallback(() => setReloads((count) => count + 1), []);
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -27,7 +27,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
       },
     );
     return () => controller.abort();
-  }, [...inputs, again, returns.value]);
+  }, [...inputs, reloads, recoveries.value]);
   return { ...state, reload };
 }
 

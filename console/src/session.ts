@@ -1,9 +1,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import { Problem, asProblem } from "./api/problem.js";
-import { base, call, callJson, refusal, useKey } from "./api/request.js";
+import { base, call, callJson, keyRejection, setApiKey } from "./api/request.js";
 import type { ApiKey, ServerInfo } from "./api/types.js";
-import { keepKey, keptKey } from "./kept-key.js";
 import { replace } from "./route.js";
+import { storeKey, storedKey } from "./stored-key.js";
 
 /** The accepted API key, without its secret. */
 export const session = signal<ApiKey | undefined>(undefined);
@@ -18,33 +18,33 @@ const rights = computed(() => new Set(session.value?.rights));
 
 /** Returns whether the key has a right. For display only, because the service itself enforces rights. */
 export function can(right: string): boolean {
-  const held = rights.value;
-  return held.has("all") || held.has(right) || (right === "threads.read" && held.has("threads"));
+  const granted = rights.value;
+  return granted.has("all") || granted.has(right) || (right === "threads.read" && granted.has("threads"));
 }
 
 effect(() => {
-  const problem = refusal.value;
+  const problem = keyRejection.value;
   if (problem) close(problem);
 });
 
 export function close(problem?: Problem): void {
-  useKey(undefined);
+  setApiKey(undefined);
   // a short outage must not remove a kept key
-  if (!problem || problem.status === 401) keepKey(undefined);
+  if (!problem || problem.status === 401) storeKey(undefined);
   isKept.value = false;
-  refusal.value = undefined;
+  keyRejection.value = undefined;
   session.value = undefined;
   sessionProblem.value = problem;
 }
 
-/** Uses an API key if the service accepts the key. With `wantsKept`, keeps the key until the tab is closed. */
-export async function open(apiKey: string, wantsKept = false): Promise<void> {
+/** Uses an API key if the service accepts the key. With `shouldKeep`, keeps the key until the tab is closed. */
+export async function open(apiKey: string, shouldKeep = false): Promise<void> {
   sessionProblem.value = undefined;
-  useKey(apiKey);
+  setApiKey(apiKey);
   try {
     session.value = await callJson<ApiKey>("/v1/api-keys/current");
-    keepKey(wantsKept ? apiKey : undefined);
-    isKept.value = wantsKept;
+    storeKey(shouldKeep ? apiKey : undefined);
+    isKept.value = shouldKeep;
   } catch (error) {
     close(asProblem(error));
   }
@@ -53,7 +53,7 @@ export async function open(apiKey: string, wantsKept = false): Promise<void> {
 /** Opens the console with the one-time link in the address, or else with the key that this tab keeps. */
 export async function openAtStart(): Promise<void> {
   const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
-  const key = keptKey();
+  const key = storedKey();
   if (token) await openByLink(token);
   else if (key) await open(key, true);
 }

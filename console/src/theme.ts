@@ -2,11 +2,11 @@ import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 
-const NAME = "threadkeep-console-theme";
+const STORAGE_KEY = "threadkeep-console-theme";
 
 const stored = (): Theme => {
   try {
-    const name = localStorage.getItem(NAME);
+    const name = localStorage.getItem(STORAGE_KEY);
     return name === "light" || name === "dark" ? name : "system";
   } catch {
     return "system"; // storage is blocked
@@ -24,8 +24,8 @@ export const shownTheme = computed(() => (theme.value === "system" ? (isDark.val
 effect(() => {
   document.documentElement.dataset["theme"] = shownTheme.value;
   try {
-    if (theme.value === "system") localStorage.removeItem(NAME);
-    else localStorage.setItem(NAME, theme.value);
+    if (theme.value === "system") localStorage.removeItem(STORAGE_KEY);
+    else localStorage.setItem(STORAGE_KEY, theme.value);
   } catch {
   }
 });

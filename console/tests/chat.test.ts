@@ -27,7 +27,7 @@ test("a thread with messages opens as a conversation, which follows new messages
   assert.equal(await page.getByLabel("Conversation").locator("option").count(), 2);
 });
 
-test("a conversation stays at its end when its box changes size, unless one looks at another part of it", async () => {
+test("a conversation stays scrolled to its end when its box is resized, unless the user has scrolled up", async () => {
   const messages = Array.from({ length: 40 }, (_, i) => ({ role: "user", content: `Message ${i} `.repeat(20) }));
   const page = await openConsole(server, pageOf(await newThread(server, { state: { messages } })));
   const chat = page.getByRole("log");
@@ -64,7 +64,7 @@ test("a message is pushed", async () => {
   assert.deepEqual(await api(server, "GET", `/v1/threads/${id}/state/messages`), [{ role: "assistant", content: 'Quotes " and \\ stay' }]);
 });
 
-test("forms of providers and frameworks are read", async () => {
+test("message formats of providers and frameworks are recognized", async () => {
   const messages = [
     { role: "user", content: [{ type: "text", text: "Anthropic text" }, { type: "image", source: { data: "abc" } }] },
     { role: "assistant", content: [{ type: "tool_use", name: "weather", input: { city: "Oslo" } }] },
@@ -109,10 +109,10 @@ async function openChat(id: string) {
   return { page, chat, bubble: (text: string) => chat.getByRole("listitem").filter({ hasText: text }) };
 }
 
-test("messages that LangChain stores are shown with their text, and a thread with a history of them opens on it", async () => {
-  const stored = (type: string, content: unknown, more = {}) => ({
+test("messages that LangChain stores are shown with their text, and a thread with such a history opens on it", async () => {
+  const stored = (type: string, content: unknown, members = {}) => ({
     type,
-    data: { content, additional_kwargs: {}, response_metadata: {}, type, name: null, id: null, ...more },
+    data: { content, additional_kwargs: {}, response_metadata: {}, type, name: null, id: null, ...members },
   });
   const call = { name: "weather", args: { city: "Oslo" }, id: "call_1", type: "tool_call" };
   const id = await withHistory(
@@ -130,7 +130,7 @@ test("messages that LangChain stores are shown with their text, and a thread wit
   assert.equal(await chat.locator("summary", { hasText: "invalid_tool_calls" }).count(), 0);
 });
 
-test("items of Responses among messages are shown as the calls and results that they are", async () => {
+test("items of the Responses API are shown as calls and results between the messages", async () => {
   const items = [
     { type: "message", role: "user", content: [{ type: "input_text", text: "Book the train" }] },
     { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "The user wants a train." }], encrypted_content: "gAAAA" },
@@ -157,7 +157,7 @@ test("items of Responses among messages are shown as the calls and results that 
   }
 });
 
-test("a turn that ends with a call is a conversation, and definitions of tools are not one", async () => {
+test("messages that end with a call are a conversation, and tool definitions are not", async () => {
   const calls = [
     { type: "function_call", call_id: "call_1", name: "book", arguments: "{}" },
     { type: "function_call_output", call_id: "call_1", output: [{ type: "input_text", text: "Booked" }] },
@@ -248,7 +248,7 @@ test("messages are found by their text", async () => {
   await page.getByText("No message contains this text.").waitFor();
 });
 
-test("text that is stored as escapes is read as characters, and edited as it is stored", async () => {
+test("text that is stored as escapes is shown as characters, and edited as escapes", async () => {
   const stored = '{"greeting":"\\u4f60\\u597d","quoted":"\\u0022\\u005c","pair":"\\ud83d\\ude00"}';
   const id = await newThread(server, '{"metadata":{"title":"\\u4f60\\u597d"}}');
   await api(server, "PUT", `/v1/threads/${id}/state/text`, stored);

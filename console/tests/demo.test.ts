@@ -25,7 +25,7 @@ after(async () => {
   await once(demo, "exit");
 });
 
-test("the link of the demo opens a console where a thread changes by itself", async () => {
+test("the link of the demo opens a console with a thread that changes continuously", async () => {
   const page = await (await newContext({ reducedMotion: "reduce" })).newPage();
   await page.goto(link);
   await page.locator(".shell").waitFor();

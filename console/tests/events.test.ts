@@ -46,7 +46,7 @@ test("events are filtered by type and text, paused and cleared", async () => {
 
   const ids = [await newThread(server), await newThread(server)];
   for (const id of ids) await api(server, "DELETE", `/v1/threads/${id}`);
-  await until("both ends are there", async () => (await rows(page).count()) === 2);
+  await until("both ends are listed", async () => (await rows(page).count()) === 2);
   assert.equal(await rows(page).filter({ hasText: "thread.created" }).count(), 0);
 
   await page.getByLabel("Find a thread or a text").fill(ids[0]!);
@@ -59,7 +59,7 @@ test("events are filtered by type and text, paused and cleared", async () => {
   await page.getByText("paused", { exact: true }).waitFor();
   assert.equal(await rows(page).count(), 2);
   await page.getByRole("button", { name: "Continue" }).click();
-  await until("the third is there", async () => (await rows(page).count()) === 3);
+  await until("the third is listed", async () => (await rows(page).count()) === 3);
 
   await page.getByRole("button", { name: "Clear" }).click();
   await page.getByText("No event has happened").waitFor();
@@ -69,7 +69,7 @@ test("keys move between events", async () => {
   const page = await open();
   await newThread(server);
   await newThread(server);
-  await until("both are there", async () => (await rows(page).count()) >= 2);
+  await until("both are listed", async () => (await rows(page).count()) >= 2);
 
   await page.keyboard.press("j");
   await page.keyboard.press("j");

@@ -39,7 +39,7 @@ test("markup and scripts appear as text, on every page that shows them", async (
   assert.equal(await page.locator("main script, main style, main a[href^=javascript], main img").count(), 0);
 });
 
-test("controls and marks of direction are shown as escapes, and text from right to left stays in its place", async () => {
+test("control characters and direction marks are shown as escapes, and right-to-left text does not move its key", async () => {
   const state = `{"rtl":"\u202egnp.exe","hidden":"a\u200bb\ufeffc\u2066d","hebrew":"שלום עולם","controls":"\\u0000\\u001b[31m\\u0007","c1":"\u009b31m","line":"a\u2028b","\u202eyek":1}`;
   const id = await newThread(server);
   await api(server, "PUT", `/v1/threads/${id}/state`, state);
@@ -53,7 +53,7 @@ test("controls and marks of direction are shown as escapes, and text from right 
   assert.ok(key!.x < value!.x);
 });
 
-test("characters that browsers show nothing for are shown as escapes, and emoji stay as they are", async () => {
+test("invisible characters are shown as escapes, and emoji are shown unchanged", async () => {
   const hidden: [text: string, shown: string][] = [
     ["tags \u{e0041}\u{e0042}", "tags \\u{e0041}\\u{e0042}"],
     ["selectors \u{e0100}\u{e01ef}", "selectors \\u{e0100}\\u{e01ef}"],
@@ -112,7 +112,7 @@ test("a state of 512 levels opens level by level", async () => {
   assert.ok(scroll <= width, `${scroll} > ${width}`);
 });
 
-test("10,000 keys have the elements of a screen", async () => {
+test("a state of 10,000 keys renders only the rows of one screen", async () => {
   const state = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key-${String(i).padStart(5, "0")}`, i]));
   const id = await newThread(server, { state });
   const page = await openConsole(server, pageOf(id, "state"));

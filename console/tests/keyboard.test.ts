@@ -25,7 +25,7 @@ async function helpOf(page: Page): Promise<string[]> {
   return keys;
 }
 
-test("the help lists the keys that do something on its page", async () => {
+test("the help lists the keys that have an effect on the current page", async () => {
   const page = await openConsole(server, "#/overview");
   const always = ["o, t, e", "Esc", "?"];
   const list = ["j, k", "Enter"];
@@ -46,7 +46,7 @@ test("the help lists the keys that do something on its page", async () => {
   }
 });
 
-test("a slash goes to the search of each page that has one", async () => {
+test("a slash moves the focus to the search field of a page", async () => {
   const page = await openConsole(server, "#/threads");
   for (const [fragment, name] of [
     ["#/threads", "Id"],
@@ -72,7 +72,7 @@ test("a slash goes to the search of each page that has one", async () => {
   await page.getByText(/1 threads? with .* in total/).waitFor();
 });
 
-test("searches of short lists leave the lines that fit", async () => {
+test("a search of a short list shows only the matching lines", async () => {
   const page = await openConsole(server, pageOf(id, "history"));
   await page.getByText("item-3").waitFor();
   await page.keyboard.press("/");

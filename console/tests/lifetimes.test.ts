@@ -11,33 +11,33 @@ async function isShown(page: Page): Promise<void> {
   assert.equal(await line(page, '"a"').count(), 1);
 }
 
-interface Brief {
-  brief: Awaited<ReturnType<typeof startServer>>;
+interface BriefThread {
+  server: Awaited<ReturnType<typeof startServer>>;
   id: string;
   page: Page;
   ttlSeconds: number;
 }
 
 /** Opens a thread that expires soon. Retries with longer TTLs if the machine is slow. */
-const onBriefThread = (check: (thread: Brief) => Promise<void>) =>
+const onBriefThread = (check: (thread: BriefThread) => Promise<void>) =>
   withLongerTtls(async (ttlSeconds) => {
-    const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
-    const id = await newThread(brief);
-    const page = await openConsole(brief, pageOf(id, "state"));
+    const server = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
+    const id = await newThread(server);
+    const page = await openConsole(server, pageOf(id, "state"));
     // writes again, because opening the page may take longer than the TTL
-    await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
+    await api(server, "PUT", `/v1/threads/${id}/state/a`, "1");
     await isShown(page);
-    await check({ brief, id, page, ttlSeconds });
+    await check({ server, id, page, ttlSeconds });
   }, [4, 20, 60]);
 
 const line = (page: Page, text: string) => page.getByRole("treeitem").filter({ hasText: text });
 
-test("the time left follows the reads of other clients, and looking at it is no use", async () => {
-  await onBriefThread(async ({ brief, id, page, ttlSeconds }) => {
+test("the time left is extended by reads of other clients, but not by the open page", async () => {
+  await onBriefThread(async ({ server, id, page, ttlSeconds }) => {
     const left = page.locator(".facts div", { hasText: "Time left" }).locator("dd");
 
     for (const end = performance.now() + 1_500 * ttlSeconds; performance.now() < end; ) {
-      await api(brief, "GET", `/v1/threads/${id}/state/a`);
+      await api(server, "GET", `/v1/threads/${id}/state/a`);
       assert.doesNotMatch((await left.textContent())!, /over/);
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
@@ -47,17 +47,17 @@ test("the time left follows the reads of other clients, and looking at it is no 
   });
 });
 
-test("a thread that ends by itself is said to have ended", async () => {
-  await onBriefThread(async ({ brief, id, page }) => {
+test("a page shows that its thread has expired", async () => {
+  await onBriefThread(async ({ server, id, page }) => {
     await page.getByText("This thread has ended: expired.").waitFor();
 
     await line(page, '"a"').waitFor();
     assert.equal(await page.getByRole("button", { name: "Edit a" }).count(), 0);
-    assert.equal((await api(brief, "GET", `/v1/threads/${id}`)).exists, false);
+    assert.equal((await api(server, "GET", `/v1/threads/${id}`)).exists, false);
   });
 });
 
-test("a server that restarts is waited for", async () => {
+test("a page reconnects when the server has restarted", async () => {
   const own = await startServer();
   const id = await newThread(own, { state: { a: 1 } });
   const page = await openConsole(own, pageOf(id, "state"));
@@ -75,7 +75,7 @@ test("a server that restarts is waited for", async () => {
   await line(page, '"b"').waitFor();
 });
 
-test("a tab whose key the restarted server does not know asks for a key", async () => {
+test("a tab asks for a key if the restarted server does not accept its key", async () => {
   const settings = { THREADKEEP_API_KEYS: `ops:${API_KEY}` };
   const own = await startServer(settings);
   const page = await openConsole(own, "#/threads");
@@ -92,7 +92,7 @@ test("a tab whose key the restarted server does not know asks for a key", async 
   await page.getByRole("alert").getByText("invalid_api_key").waitFor();
 });
 
-test("a server that restarts with another signing key is followed again", async () => {
+test("a page reconnects to a server that has restarted with a different signing key", async () => {
   const prefix = { THREADKEEP_KEY_PREFIX: `moved${process.pid}` };
   const own = await startServer({ ...prefix, THREADKEEP_SIGNING_KEYS: "a:a-signing-secret-of-the-tests-that-is-long-enough" });
   const id = await newThread(own, { state: { a: 1 } });
@@ -113,7 +113,7 @@ test("a server that restarts with another signing key is followed again", async 
   await line(page, '"b"').waitFor();
 });
 
-test("a hidden tab gives its connection back, and is up to date when it is looked at", async () => {
+test("a hidden tab closes its connection, and catches up when it is visible again", async () => {
   const own = await startServer();
   const id = await newThread(own, { state: { a: 1 } });
   const page = await openConsole(own, pageOf(id, "state"));

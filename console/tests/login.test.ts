@@ -16,7 +16,7 @@ before(async () => {
 });
 afterEach(noErrors);
 
-test("a wrong key is refused in the words of the service", async () => {
+test("a wrong key is rejected with the error of the service", async () => {
   const page = await openPage(server, await newContext());
 
   await enter(page, "a-secret-that-the-server-does-not-know");
@@ -27,7 +27,7 @@ test("a wrong key is refused in the words of the service", async () => {
   await page.locator(".shell").waitFor();
 });
 
-test("the key is in the memory of the tab only", async () => {
+test("the key is only in the memory of the tab", async () => {
   const context = await newContext();
   const page = await openConsole(server, "#/threads", API_KEY, context);
 
@@ -41,7 +41,7 @@ test("the key is in the memory of the tab only", async () => {
   assert.equal(await page.locator(".shell").count(), 0);
 });
 
-test("a key that is kept survives a reload until it is forgotten, and no other tab has it", async () => {
+test("a kept key survives reloads until the user forgets it, and is not shared with other tabs", async () => {
   const context = await newContext();
   const page = await openPage(server, context, "#/threads");
   await page.getByLabel("Keep until I close the tab").check();
@@ -62,7 +62,7 @@ test("a key that is kept survives a reload until it is forgotten, and no other t
   await page.getByLabel("API key").waitFor();
 });
 
-test("a refused key is not kept", async () => {
+test("a rejected key is not kept", async () => {
   const page = await openPage(server, await newContext());
   await page.getByLabel("Keep until I close the tab").check();
 
@@ -72,7 +72,7 @@ test("a refused key is not kept", async () => {
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
 });
 
-test("a limited key opens on the first page that it may see", async () => {
+test("a key with limited rights opens the first page that it has access to", async () => {
   await newThread(server);
   for (const [key, heading] of [[READER, "Threads"], [EVENTS, "Events"], [API_KEY, "Overview"]] as const) {
     const page = await openConsole(server, "", key);
@@ -80,7 +80,7 @@ test("a limited key opens on the first page that it may see", async () => {
   }
 });
 
-test("a key that may only read sees threads and cannot change them", async () => {
+test("a read-only key shows threads, and cannot change them", async () => {
   const id = await newThread(server, { state: { n: 1 } });
   const page = await openConsole(server, pageOf(id, "state"), READER);
 
@@ -99,7 +99,7 @@ test("a key that may only read sees threads and cannot change them", async () =>
   await page.locator(".empty code", { hasText: "scopes" }).waitFor();
 });
 
-test("a key without a right to threads sees the pages that it opens", async () => {
+test("a key without rights to threads opens the pages that it has access to", async () => {
   const page = await openConsole(server, "#/threads", EVENTS);
 
   await page.getByText("This API key does not open this page").waitFor();
@@ -107,7 +107,7 @@ test("a key without a right to threads sees the pages that it opens", async () =
   await page.locator(".status.on").waitFor();
 });
 
-test("a page that a key does not open has a link to one that it opens", async () => {
+test("a page that a key has no access to links to one that it has access to", async () => {
   for (const [key, fragment, name] of [[READER, "#/events", "Threads"], [EVENTS, "#/threads", "Events"]] as const) {
     const page = await openConsole(server, fragment, key);
     await page.getByText("This API key does not open this page").waitFor();
@@ -119,7 +119,7 @@ test("a page that a key does not open has a link to one that it opens", async ()
   }
 });
 
-test("the key is forgotten on demand, with all that it has read", async () => {
+test("forgetting the key also forgets all data that was read with it", async () => {
   await newThread(server, { metadata: { title: "A secret title" } });
   const page = await openConsole(server, "#/threads");
   await page.getByText("A secret title").first().waitFor();
@@ -134,7 +134,7 @@ test("the key is forgotten on demand, with all that it has read", async () => {
   assert.equal(await page.getByText("A secret title").count(), 0);
 });
 
-async function inTerminal(): Promise<{ output: () => string; stop: () => Promise<void> }> {
+async function startInTerminal(): Promise<{ output: () => string; stop: () => Promise<void> }> {
   const child = spawn("script", ["-qfec", `exec "${process.env["THREADKEEP_BIN"]}"`, "/dev/null"], {
     env: { THREADKEEP_LISTEN: "127.0.0.1:0", PATH: process.env["PATH"], TERM: "dumb" },
     stdio: ["pipe", "pipe", "inherit"],
@@ -153,8 +153,8 @@ async function inTerminal(): Promise<{ output: () => string; stop: () => Promise
 
 const linksIn = (output: string) => [...output.matchAll(/(http:\/\/127\.0\.0\.1:\d+)\/console\/(#once=[0-9a-f]{64})/g)];
 
-test("a link that the server prints opens the console once", async () => {
-  const { output } = await inTerminal();
+test("the link that the server prints opens the console once", async () => {
+  const { output } = await startInTerminal();
   const [[, url, fragment]] = linksIn(output()) as unknown as [[string, string, string]];
   const own = { url } as Server;
 
@@ -168,7 +168,7 @@ test("a link that the server prints opens the console once", async () => {
   await other.getByText("This link was used").waitFor();
   assert.equal(await other.locator(".shell").count(), 0);
 
-  await until("there is another link", () => linksIn(output()).length === 2);
+  await until("the server prints another link", () => linksIn(output()).length === 2);
   const next = linksIn(output())[1]![2]!;
   assert.notEqual(next, fragment);
   const third = await openPage(own, await newContext(), next);
@@ -177,7 +177,7 @@ test("a link that the server prints opens the console once", async () => {
   await third.getByText("2. Add messages from two panes").waitFor();
 });
 
-test("a server with keys has no link, and takes no token", async () => {
+test("a server with API keys prints no link, and accepts no token", async () => {
   for (const token of ["0".repeat(64), API_KEY]) {
     const response = await fetch(`${server.url}/console/session`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
     assert.equal(response.status, 401);

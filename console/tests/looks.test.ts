@@ -18,13 +18,13 @@ let looks: Look[];
 before(async () => {
   mkdirSync(SCREENSHOTS, { recursive: true });
   server = await startServer();
-  const words = "The quick brown fox jumps over the lazy dog. ";
+  const sentence = "The quick brown fox jumps over the lazy dog. ";
   for (let i = 0; i < 30; i++)
-    await newThread(server, { owner: i % 3 ? "ada" : "grace", metadata: { title: `Conversation ${i}`, language: "en" }, state: { tokens: i, text: words.repeat(i * 40) } });
-  const messages = Array.from({ length: 12 }, (_, i) => ({ role: i % 2 ? "assistant" : "user", content: words.repeat(1 + (i % 4)) }));
+    await newThread(server, { owner: i % 3 ? "ada" : "grace", metadata: { title: `Conversation ${i}`, language: "en" }, state: { tokens: i, text: sentence.repeat(i * 40) } });
+  const messages = Array.from({ length: 12 }, (_, i) => ({ role: i % 2 ? "assistant" : "user", content: sentence.repeat(1 + (i % 4)) }));
   const tools = { role: "assistant", content: null, tool_calls: [{ id: "1", function: { name: "weather", arguments: "{}" } }] };
   const id = await newThread(server, { owner: "ada", metadata: { title: "A trip to Oslo" }, state: { messages: [...messages, tools], settings: { model: "m-1", temperature: 0.5 }, list: [1, null, true, "text"] } });
-  for (let i = 0; i < 5; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { step: i, note: words } });
+  for (let i = 0; i < 5; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { step: i, note: sentence } });
   await api(server, "POST", `/v1/threads/${id}/checkpoints`, { name: "before the booking" });
   await api(server, "POST", "/v1/scopes/keys/set", { scope: `thread:${id}`, key: "user/name", value: "Ada" });
   await api(server, "POST", "/v1/scopes/tasks/set", { scope: `thread:${id}`, tasks: [{ id: "1", content: "Book the train", status: "in_progress" }, { id: "2", content: "Pack", status: "completed" }] });
@@ -53,7 +53,7 @@ before(async () => {
   ];
 });
 
-async function faults(page: Page): Promise<string[]> {
+async function violationsOf(page: Page): Promise<string[]> {
   const results = await page.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
     return (await axe.run({ resultTypes: ["violations"] })).violations;
@@ -75,7 +75,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
     await page.getByLabel("API key").waitFor();
     const check = async (name: string) => {
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}-${colorScheme}.png`) });
-      assert.deepEqual(await faults(page), [], name);
+      assert.deepEqual(await violationsOf(page), [], name);
       assert.equal(await page.locator("h1").count(), 1, `headings of ${name}`);
       const { scroll, client } = await page.evaluate(() => ({ scroll: document.querySelector("main")!.scrollWidth, client: document.querySelector("main")!.clientWidth }));
       assert.ok(scroll <= client, `${name} is ${scroll - client} px too wide`);

@@ -13,17 +13,17 @@ afterEach(noErrors);
 
 const dialog = (page: Page) => page.getByRole("dialog");
 
-async function receive(listener: RequestListener): Promise<string> {
+async function startReceiver(listener: RequestListener): Promise<string> {
   const receiver = createServer(listener).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   after(() => (receiver.closeAllConnections(), receiver.close()));
   return `http://127.0.0.1:${(receiver.address() as { port: number }).port}/hook`;
 }
 
-test("an endpoint is created, hears of events, gets a new secret and is deleted", async () => {
-  const heard: string[] = [];
-  const url = await receive((request, response) => {
-    request.on("data", (data) => heard.push(String(data)));
+test("an endpoint is created, receives events, gets a new secret and is deleted", async () => {
+  const received: string[] = [];
+  const url = await startReceiver((request, response) => {
+    request.on("data", (data) => received.push(String(data)));
     response.end();
   });
   const page = await openConsole(server, "#/webhooks");
@@ -42,7 +42,7 @@ test("an endpoint is created, hears of events, gets a new secret and is deleted"
   await page.getByRole("heading", { name: url }).waitFor();
   await page.getByText("No delivery has failed for good.").waitFor();
   await newThread(server);
-  await until("the receiver hears of it", () => heard.some((body) => body.includes("thread.created")));
+  await until("the receiver gets the event", () => received.some((body) => body.includes("thread.created")));
 
   await page.getByRole("button", { name: "New secret" }).click();
   await dialog(page).getByRole("button", { name: "Create" }).click();
@@ -54,9 +54,9 @@ test("an endpoint is created, hears of events, gets a new secret and is deleted"
   assert.deepEqual((await api(server, "GET", "/v1/webhooks")).webhooks, []);
 });
 
-test("an endpoint that fails is seen, and seen to recover", async () => {
+test("the page shows when an endpoint fails, and when it recovers", async () => {
   let status = 500;
-  const url = await receive((request, response) => {
+  const url = await startReceiver((request, response) => {
     request.resume();
     response.writeHead(status).end();
   });
@@ -154,10 +154,10 @@ test("an ended thread is found in the archives and restored", async () => {
   await page.getByRole("button", { name: "Restore" }).click();
   // restoring fails while the tombstone of the destroyed thread still blocks the ID
   await dialog(page).getByRole("button", { name: "Restore" }).click();
-  await until("it is restored, or refused in the words of the service", async () => (await page.getByRole("heading", { name: `Thread ${id}` }).count()) + (await dialog(page).getByText("thread_destroyed").count()) > 0);
+  await until("it is restored, or rejected with the error of the service", async () => (await page.getByRole("heading", { name: `Thread ${id}` }).count()) + (await dialog(page).getByText("thread_destroyed").count()) > 0);
 });
 
-test("an ended thread is restored when its tombstone is over", async () => {
+test("an ended thread is restored after its tombstone has expired", async () => {
   const own = await startServer({ THREADKEEP_TOMBSTONE_SECONDS: "0" });
   const id = await newThread(own, { state: { n: 1 } });
   await api(own, "DELETE", `/v1/threads/${id}`);
@@ -172,7 +172,7 @@ test("an ended thread is restored when its tombstone is over", async () => {
   assert.deepEqual(await api(own, "GET", `/v1/threads/${id}/state`), { n: 1 });
 });
 
-test("the overview draws what happens", async () => {
+test("the overview plots requests", async () => {
   const page = await openConsole(server, "#/overview");
   await page.locator(".tiles").waitFor();
   const id = await newThread(server);
@@ -200,11 +200,11 @@ test("large states are found among all threads", async () => {
 });
 
 test("hot threads are listed where the server offers them", async () => {
-  const answer = await fetch(`${server.url}/v1/stats`, { headers: { authorization: `Bearer ${API_KEY}` } });
+  const response = await fetch(`${server.url}/v1/stats`, { headers: { authorization: `Bearer ${API_KEY}` } });
   const id = await newThread(server);
   for (let i = 0; i < 30; i++) await api(server, "POST", `/v1/threads/${id}/state/n/increment`, { by: 1 });
   const page = await openConsole(server, "#/statistics");
-  if (answer.status === 404) {
+  if (response.status === 404) {
     await page.getByText("This server does not offer hot threads.").waitFor();
     return;
   }
@@ -213,7 +213,7 @@ test("hot threads are listed where the server offers them", async () => {
   await page.locator(".card", { hasText: "Largest states seen" }).getByRole("listitem").first().waitFor();
 });
 
-test("the overview counts the threads of the store, and says since when others are counted", async () => {
+test("the overview counts the threads of the store, and states the start of other counts", async () => {
   const own = await startServer();
   const ids = [await newThread(own, { state: { text: "x".repeat(5_000) } }), await newThread(own)];
   const page = await openConsole(own, "#/overview");
@@ -250,7 +250,7 @@ test("settings are listed without secrets", async () => {
   await page.locator(".help").getByText("key").first().waitFor();
   await page.getByLabel("Find a setting").fill("");
   await page.getByLabel("only those that are set").check();
-  await until("those of the test are left", async () => (await page.locator(".settings > div").count()) < 12);
+  await until("only the settings of the test are listed", async () => (await page.locator(".settings > div").count()) < 12);
 });
 
 test("themes are chosen and kept", async () => {
@@ -276,7 +276,7 @@ test("themes are chosen and kept", async () => {
   await until("the page is dark", async () => (await background()) === dark);
 });
 
-test("commands to copy and pages hold no key", async () => {
+test("commands to copy and pages do not contain the API key", async () => {
   const id = await newThread(server, { state: { big: "x".repeat(300_000) } });
   const page = await openConsole(server, pageOf(id, "state"));
   await page.getByRole("button", { name: "Edit big" }).click();

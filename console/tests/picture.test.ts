@@ -7,8 +7,8 @@ import { API_KEY, STORE, type Server, api, enter, newContext, noErrors, pageOf, 
 import { differenceOf } from "./support/pictures.js";
 
 const SCREENSHOTS = process.env["SCREENSHOTS"]!;
-const MADE = join(SCREENSHOTS, STORE, "picture.png");
-const SHOWN = join(SCREENSHOTS, "../../../docs/console.png");
+const TAKEN = join(SCREENSHOTS, STORE, "picture.png");
+const PUBLISHED = join(SCREENSHOTS, "../../../docs/console.png");
 /** Maximum share of inked blocks that may differ. A different font changes up to 8 %, a different tab at least 47 %. */
 const DIFFERENCE_MAX = 0.25;
 
@@ -17,7 +17,7 @@ before(async () => {
   server = await startServer();
 });
 
-test("the picture in docs/console.md shows the console as it is, and no other page passes for it", async () => {
+test("the picture in docs/console.md matches the console, and screenshots of other pages do not", async () => {
   const id = "thrd_c0ffee00c0ffee00c0ffee00c0ffee00";
   const messages = [
     { role: "user", content: "I want to go to Oslo in May. What does it cost by train?" },
@@ -37,16 +37,16 @@ test("the picture in docs/console.md shows the console as it is, and no other pa
   await page.getByText("Book the early one").waitFor();
   const cut = await page.getByRole("log").evaluate((chat) => chat.scrollHeight - chat.clientHeight);
   assert.ok(cut <= 0, `${cut} px of the conversation are out of sight`);
-  await page.screenshot({ path: MADE });
+  await page.screenshot({ path: TAKEN });
 
   const blank = await (await newContext()).newPage();
-  const different = await differenceOf(blank, MADE, SHOWN);
-  assert.ok(different <= DIFFERENCE_MAX, `${different} of the picture differ: cp ${MADE} docs/console.png, and commit it`);
+  const different = await differenceOf(blank, TAKEN, PUBLISHED);
+  assert.ok(different <= DIFFERENCE_MAX, `${different} of the picture differ: cp ${TAKEN} docs/console.png, and commit it`);
 
   const take = async (name: string) => {
     const path = join(SCREENSHOTS, STORE, `picture-${name}.png`);
     await page.screenshot({ path });
-    return differenceOf(blank, path, SHOWN);
+    return differenceOf(blank, path, PUBLISHED);
   };
   for (const font of ["serif", "monospace"]) {
     const style = await page.addStyleTag({ content: `body { font-family: ${font} }` });

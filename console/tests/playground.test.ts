@@ -18,10 +18,10 @@ async function run(page: Page, name: string): Promise<string> {
   return stdout;
 }
 
-test("messages of two panes arrive in both, and each action has a command that does the same", async () => {
+test("messages of each pane arrive in both panes, and each action has an equivalent command", async () => {
   const page = await openConsole(server, "#/playground");
-  const made = JSON.parse(await run(page, "command to create a thread")) as { id: string; version: number };
-  assert.equal(made.version, 1);
+  const created = JSON.parse(await run(page, "command to create a thread")) as { id: string; version: number };
+  assert.equal(created.version, 1);
   await page.getByRole("button", { name: "Create a thread", exact: true }).click();
   const [left, right] = ["Left pane", "Right pane"].map((name) => page.getByRole("region", { name })) as [Locator, Locator];
   for (const pane of [left, right]) await pane.getByText("listening").waitFor();
@@ -48,18 +48,18 @@ test("messages of two panes arrive in both, and each action has a command that d
   await page.getByRole("log").getByText("Typed on the left").waitFor();
 });
 
-test("the command to listen hears a push", async () => {
+test("the command to listen receives a push", async () => {
   const page = await openConsole(server, "#/playground");
   await page.getByRole("button", { name: "Create a thread", exact: true }).click();
   await page.getByLabel("Left pane").getByText("listening").waitFor();
   const line = (await page.getByLabel("command to listen", { exact: true }).textContent())!;
   const child = execFile("sh", ["-c", `exec ${line}`]);
-  let heard = "";
-  child.stdout!.on("data", (data) => (heard += String(data)));
-  await until("it listens", () => heard.includes("retry:"));
+  let output = "";
+  child.stdout!.on("data", (data) => (output += String(data)));
+  await until("it listens", () => output.includes("retry:"));
 
   await page.getByRole("button", { name: "Add from both at once" }).click();
 
-  await until("it hears both", () => heard.includes("From the left pane") && heard.includes("From the right pane"));
+  await until("it receives both", () => output.includes("From the left pane") && output.includes("From the right pane"));
   child.kill();
 });

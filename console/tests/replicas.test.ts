@@ -48,7 +48,7 @@ for (const [key, kind] of [[API_KEY, "stats"], [EVENTS, "metrics"]] as const)
     await page.getByText("Rates and counts are sums over all replicas").waitFor();
   });
 
-test("every point of each line stands between points of the same line", async () => {
+test("every line has a value at each point", async () => {
   const balancer = await startBalancer(...replicas);
   const page = await openConsole({ url: balancer.url } as Server);
   const legend = page.locator(".plot", { hasText: "Requests by replica" }).locator(".u-legend");
@@ -65,10 +65,10 @@ test("every point of each line stands between points of the same line", async ()
   });
 });
 
-test("a replica that stops answering leaves the sum", async () => {
+test("a replica that stops responding is removed from the sum", async () => {
   const balancer = await startBalancer(...replicas);
   const page = await openConsole({ url: balancer.url } as Server);
-  await until("both are heard", async () => (await page.locator(".tiles").count()) > 0 && (await tile(page, "Replicas")) === "2");
+  await until("both have responded", async () => (await page.locator(".tiles").count()) > 0 && (await tile(page, "Replicas")) === "2");
 
   balancer.remove(replicas[1]);
 

@@ -68,13 +68,13 @@ test("the figures are on one line until a button shows all", async () => {
 
   await page.getByRole("button", { name: "All figures" }).click();
 
-  await until("they take several lines", async () => (await heightOf()) > 2 * line);
+  await until("the figures take several lines", async () => (await heightOf()) > 2 * line);
   assert.equal((await figuresOf(page)).whole.length, 10);
   await page.getByRole("button", { name: "One line" }).click();
-  await until("they are on one line again", async () => (await heightOf()) === line);
+  await until("the figures are on one line again", async () => (await heightOf()) === line);
 });
 
-for (const [width, wanted] of [
+for (const [width, expected] of [
   [390, ["Size", "Time left"]],
   [768, ["Size", "Time left", "Version"]],
   [1280, ["Size", "Time left", "Version", "Changed", "Created", "Owner", "Metadata"]],
@@ -91,11 +91,11 @@ for (const [width, wanted] of [
 
       await page.locator(".facts-line").screenshot({ path: join(SCREENSHOTS, `figures-${width}-${owner.length}.png`) });
       assert.deepEqual(cut, []);
-      if (owner === "ada") assert.deepEqual(whole.slice(0, wanted.length), wanted);
+      if (owner === "ada") assert.deepEqual(whole.slice(0, expected.length), expected);
     }
   });
 
-test("the actions are a menu that the keyboard moves in", async () => {
+test("the actions are a menu that can be used with the keyboard", async () => {
   const page = await open(1280, 800, { state: { n: 1 } }, "state");
   const button = page.getByRole("button", { name: "Actions" });
   const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());

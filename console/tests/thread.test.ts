@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { text as consume } from "node:stream/consumers";
 import { afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { API_KEY, type Server, api, newContext, newThread, noErrors, noted, openConsole, openPage, pageOf, push, startServer, until, visit } from "./support/console.js";
+import { API_KEY, type Server, api, newContext, newThread, noErrors, openConsole, openPage, pageOf, push, startServer, until, visit, waitUntilShown } from "./support/console.js";
 
 let server: Server;
 before(async () => {
@@ -53,7 +53,7 @@ test("two tabs on one thread show each other's changes", async () => {
   await press(first, "Edit count");
 
   const highlighted = [first, second].map(async (page) => {
-    await noted(page, /"count".*42/);
+    await waitUntilShown(page, /"count".*42/);
     await until("the highlight ends", async () => (await page.locator(".tree-row.changed").count()) === 0);
   });
   await dialog(first).getByRole("textbox").fill("42");
@@ -69,7 +69,7 @@ test("two tabs on one thread show each other's changes", async () => {
   }
 });
 
-test("a value is saved only if the thread is as it was", async () => {
+test("a value is saved only if the thread has not changed", async () => {
   const [id, page] = await open();
   await press(page, "Edit count");
   await api(server, "PUT", `/v1/threads/${id}/state/count`, "7");
@@ -94,7 +94,7 @@ test("a value is saved only if the thread is as it was", async () => {
   await line(page, '"count"').waitFor({ state: "detached" });
 });
 
-test("a value keeps its text, and bad JSON is refused with its place", async () => {
+test("a value keeps its exact text, and invalid JSON is rejected with its line", async () => {
   const exact = '{"n":9007199254740993,"f":1.0,"big":1e400,"a":1,"a":2,"lone":"\\ud800","empty":[],"o":{}}';
   const [id, page] = await open();
   await api(server, "PUT", `/v1/threads/${id}/state/exact`, exact);
@@ -116,7 +116,7 @@ test("a value keeps its text, and bad JSON is refused with its place", async () 
   assert.equal(await response.text(), exact);
 });
 
-test("keys that no path can carry, and odd ones, are set and deleted", async () => {
+test("keys that a path cannot contain, and keys with special characters, are set and deleted", async () => {
   const [id, page] = await open({ state: {} });
   await page.getByText("The state is empty.").waitFor();
   for (const key of ["..", "a/b?c#d %41", "ключ"]) {
@@ -133,7 +133,7 @@ test("keys that no path can carry, and odd ones, are set and deleted", async () 
   await page.getByRole("button", { name: "Edit ..", exact: true }).waitFor({ state: "detached" });
 });
 
-test("a key that exists is replaced only by a user that has seen its value", async () => {
+test("an existing key is replaced only after the user has seen its value", async () => {
   const [id, page] = await open();
   const set = async (key: string, value: string) => {
     await choose(page, "Set a key");
@@ -155,11 +155,11 @@ test("a key that exists is replaced only by a user that has seen its value", asy
   // writes to other keys do not conflict
   await api(server, "PUT", `/v1/threads/${id}/state/other`, "1");
   await confirm(page, "Replace");
-  await noted(page, "Replaced");
+  await waitUntilShown(page, "Replaced");
   assert.equal(await count(), 2);
 
   await set("fresh", "true");
-  await noted(page, "Set");
+  await waitUntilShown(page, "Set");
   await dialog(page).waitFor({ state: "detached" });
   assert.equal(await api(server, "GET", `/v1/threads/${id}/state/fresh`), true);
 
@@ -175,7 +175,7 @@ test("a key that exists is replaced only by a user that has seen its value", asy
   await until("one has set it, and one has not", async () => (await dialog(page).count()) + (await dialog(other).count()) === 1);
 });
 
-test("a push appends, and a refusal is in the words of the service", async () => {
+test("a push appends, and a rejection shows the error of the service", async () => {
   const [id, page] = await open();
 
   await choose(page, "Add a message");
@@ -276,12 +276,12 @@ test("history, scope and turn are shown as they change", async () => {
   const [id, page] = await open(undefined, "history");
   await page.getByText("The history is empty.").waitFor();
 
-  for (let i = 0; i < 130; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { place: i } });
-  await page.getByText('{"place":129}').waitFor();
+  for (let i = 0; i < 130; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { index: i } });
+  await page.getByText('{"index":129}').waitFor();
   await page.getByRole("button", { name: "Older items" }).click();
-  await page.getByText('{"place":0}').waitFor();
-  await page.getByText('{"place":129}').click();
-  await dialog(page).getByText('{"place":129}').waitFor();
+  await page.getByText('{"index":0}').waitFor();
+  await page.getByText('{"index":129}').click();
+  await dialog(page).getByText('{"index":129}').waitFor();
   await page.keyboard.press("Escape");
 
   const scope = `thread:${id}`;
@@ -301,7 +301,7 @@ test("history, scope and turn are shown as they change", async () => {
   await dialog(page).getByText("turn_taken").waitFor();
 });
 
-test("a thread that does not exist yet appears with its first write", async () => {
+test("a thread that does not exist appears after its first write", async () => {
   const id = "thrd_0123456789abcdef0123456789abcdef";
   const page = await openConsole(server, "#/threads");
   await page.locator("[data-search]").fill(id);
@@ -315,7 +315,7 @@ test("a thread that does not exist yet appears with its first write", async () =
   await page.getByText("This thread has ended").waitFor();
 });
 
-test("an id that cannot be one is refused", async () => {
+test("an invalid id is rejected", async () => {
   const page = await openConsole(server, "#/threads");
   await page.locator("[data-search]").fill("../../v1/webhooks");
   await page.keyboard.press("Enter");
@@ -327,13 +327,13 @@ test("tabs of a thread have titles of their own, without its id", async () => {
   const hash = pageOf(id).split("/").at(-1)!.slice(0, 8);
   for (const [part, label] of [["state", "State"], ["history", "History"], ["", "Chat"]] as const) {
     await visit(page, pageOf(id, part));
-    await until("the title says it", async () => (await page.title()) === `Thread ${hash} · ${label} · threadkeep console`);
+    await until("the title names the part", async () => (await page.title()) === `Thread ${hash} · ${label} · threadkeep console`);
   }
   await visit(page, "#/events");
   await until("another page has its own", async () => (await page.title()) === "Events · threadkeep console");
 });
 
-test("a long owner is folded, and copied whole", async () => {
+test("a long owner is folded, and copied completely", async () => {
   const context = await newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const owner = "owner-".repeat(42);
   const id = await newThread(server, { owner });
@@ -343,13 +343,13 @@ test("a long owner is folded, and copied whole", async () => {
   assert.ok((await fact.textContent())!.length < 60);
 
   await fact.getByRole("button", { name: "Copy owner" }).click();
-  await noted(page, "Copied: owner");
+  await waitUntilShown(page, "Copied: owner");
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), owner);
   await fact.getByRole("button", { name: "Show all" }).click();
   await fact.getByText(owner).waitFor();
 });
 
-test("a page of the console opens without a key to the question for one", async () => {
+test("a page of the console that opens without a key asks for one", async () => {
   const id = await newThread(server);
   const page = await openPage(server, await newContext(), pageOf(id));
   await page.getByLabel("API key").waitFor();

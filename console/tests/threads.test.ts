@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
-import { API_KEY, type Server, api, hashOf, newContext, newThread, noErrors, noted, openConsole, pageOf, startServer, visit } from "./support/console.js";
+import { API_KEY, type Server, api, hashOf, newContext, newThread, noErrors, openConsole, pageOf, startServer, visit, waitUntilShown } from "./support/console.js";
 
 let server: Server;
 const ids: string[] = [];
@@ -19,7 +19,7 @@ afterEach(noErrors);
 
 const titles = async (page: Page) => (await page.locator(".thread-row .thread-title").allTextContents()).map((text) => text.trim());
 
-test("rows of threads begin with their titles, and with the id if there is none", async () => {
+test("rows of threads begin with the title, or with the id of a thread without a title", async () => {
   const id = await newThread(server, { metadata: { title: "  ", topic: "trains" } });
   const page = await openConsole(server, "#/threads");
   const titled = page.locator(".thread-row", { hasText: "Third" }).locator(".thread-link");
@@ -64,7 +64,7 @@ test("a list is filtered by owner and by metadata", async () => {
 });
 
 /** Fakes lists of threads, because creating that many threads would take minutes. */
-async function answerLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
+async function fakeLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
   const requests = { count: 0 };
   await page.route("**/v1/threads?*", (route) => {
     requests.count++;
@@ -88,10 +88,10 @@ const listed = (number: number, updated_at = "2026-01-01T00:00:00.000Z") => ({
   ttl_seconds: 3_600,
 });
 
-test("a search among many threads says how far it is, and goes on", async () => {
+test("a search of many threads shows its progress, and can be continued", async () => {
   const page = await openConsole(server, "#/events");
   // a page covers 1,000 threads; only page 70 has a match
-  const requests = await answerLists(page, 100, (number) => (number === 70 ? [listed(70_000)] : []));
+  const requests = await fakeLists(page, 100, (number) => (number === 70 ? [listed(70_000)] : []));
   await visit(page, "#/threads");
   await page.getByLabel("Metadata key").fill("title");
   await page.getByLabel("has the text").fill("Thread 70000");
@@ -107,9 +107,9 @@ test("a search among many threads says how far it is, and goes on", async () => 
   assert.ok(requests.count - first <= 50, `${requests.count} requests`);
 });
 
-test("a long list is in order of id until all of it was read", async () => {
+test("a long list is sorted by id until all threads have been read", async () => {
   const page = await openConsole(server, "#/events");
-  await answerLists(page, 15, (number) => Array.from({ length: 100 }, (_, i) => listed(100 * number + i, new Date(Date.UTC(2026, 0, 1, 0, 0, 100 * number + i)).toISOString())));
+  await fakeLists(page, 15, (number) => Array.from({ length: 100 }, (_, i) => listed(100 * number + i, new Date(Date.UTC(2026, 0, 1, 0, 0, 100 * number + i)).toISOString())));
   await visit(page, "#/threads");
   await page.getByText("1,000 threads so far, in order of id").waitFor();
   assert.equal((await titles(page))[0], "Thread 0");
@@ -122,7 +122,7 @@ test("a long list is in order of id until all of it was read", async () => {
   assert.equal((await titles(page))[0], "Thread 1499");
 });
 
-test("an id opens its thread, and the address has a hash of it only", async () => {
+test("an id opens its thread, and the address contains only a hash of the id", async () => {
   const page = await openConsole(server, "#/threads");
   await page.getByText("4 threads").waitFor();
 
@@ -178,11 +178,11 @@ test("ids are copied", async () => {
 
   await page.locator(".thread-row", { hasText: "First" }).getByRole("button", { name: "Copy id" }).click();
 
-  await noted(page, "Copied: id");
+  await waitUntilShown(page, "Copied: id");
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), ids[0]);
 });
 
-test("a service without threads offers to begin, and the next start shows the overview", async () => {
+test("a service without threads opens the playground, and later starts show the overview", async () => {
   const fresh = await startServer();
   const page = await openConsole(fresh, "#/threads");
   await page.getByText("There are no threads yet.").waitFor();

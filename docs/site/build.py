@@ -1,7 +1,7 @@
 """Builds the site from the pages of the repository: python3 docs/site/build.py ZENSICAL
 
-The site has the repository's layout, with README.md as index.md. It has each page as HTML and as Markdown, and the files
-that pages link to. Links to folders become text.
+The site has the repository's layout, with README.md as index.md. It contains each page as HTML and as Markdown, and the
+files that pages link to. Links to folders become plain text.
 """
 
 import json
@@ -92,8 +92,8 @@ def main():
         for name, section in nav.items()
     ]
     config = pathlib.Path("target/site.toml")
-    places = f'docs_dir = "{SOURCES.name}"\nsite_dir = "{SITE.name}"\n'
-    write(config, f"{(HERE / 'zensical.toml').read_text()}{places}nav = [{', '.join(entries)}]\n")
+    directories = f'docs_dir = "{SOURCES.name}"\nsite_dir = "{SITE.name}"\n'
+    write(config, f"{(HERE / 'zensical.toml').read_text()}{directories}nav = [{', '.join(entries)}]\n")
     # tests/site.py reports faults more briefly
     zensical = subprocess.run([sys.argv[1], "build", "--config-file", config, "--clean"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if zensical.returncode:

@@ -53,7 +53,7 @@ const server = spawn(THREADKEEP_BIN, {
     THREADKEEP_OWNER: "jwt",
     THREADKEEP_OWNER_REQUIRED: "true",
     THREADKEEP_IDENTITY_JWT_KEY_FILE: keyFile,
-    THREADKEEP_RESERVED_KEYS: "messages,draft", // a page cannot put words into the assistant's mouth
+    THREADKEEP_RESERVED_KEYS: "messages,draft", // pages can read these keys, but cannot write them
     THREADKEEP_THREAD_TTL_SECONDS: String(30 * 86_400),
   },
   stdio: ["ignore", "ignore", "pipe"],
@@ -67,7 +67,7 @@ for await (const line of createInterface(server.stderr)) {
   threadkeep = /"listening","address":"(.*?)"/.exec(line)?.[1] ?? "";
   if (threadkeep) break;
 }
-// threadkeep's last line says why it did not start
+// if threadkeep did not start, waits for the exit handler above; the last printed line shows the reason
 if (!threadkeep) await new Promise(() => {});
 server.stderr.pipe(process.stderr);
 console.log(`Open ${origin} in two tabs. Ctrl-C ends everything.`);

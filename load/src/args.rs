@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_holds_a_secret_alone_or_those_of_the_service() {
+    fn a_key_file_holds_one_secret_or_a_list_of_named_secrets() {
         assert_eq!(secret("s3cret\n"), "s3cret");
         assert_eq!(secret("ops:one,relay:two\n"), "one");
         assert_eq!(secret("ops:with:colon"), "with:colon");

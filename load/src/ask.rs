@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use reqwest::Method;
 
-use crate::place::Place;
 use crate::run::Run;
+use crate::thread_ref::ThreadRef;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -35,11 +35,16 @@ impl Ask {
     }
 
     /// Creates a request for a path below a thread, such as `/state`.
-    pub(crate) fn of(method: Method, name: &'static str, place: &Place, path: &str) -> Self {
-        let mut ask = Self::to(method, name, place.path(path));
-        ask.host = place.host();
-        ask.headers.extend(place.header());
-        ask.about = place.about();
+    pub(crate) fn of(
+        method: Method,
+        name: &'static str,
+        thread_ref: &ThreadRef,
+        path: &str,
+    ) -> Self {
+        let mut ask = Self::to(method, name, thread_ref.path(path));
+        ask.host = thread_ref.host();
+        ask.headers.extend(thread_ref.header());
+        ask.about = thread_ref.about();
         ask
     }
 

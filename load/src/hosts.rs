@@ -28,8 +28,8 @@ impl Hosts {
 
     /// Returns the base URL of the next host, without a trailing slash.
     pub(crate) fn next(&self) -> &str {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        &self.bases[turn % self.bases.len()]
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        &self.bases[number % self.bases.len()]
     }
 
     pub(crate) fn bases(&self) -> &[String] {

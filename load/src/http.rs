@@ -8,8 +8,8 @@ use reqwest::{ClientBuilder, Method};
 use crate::account::{Finding, Kind};
 use crate::answer::{Answer, Wrong};
 use crate::ask::Ask;
+use crate::no_answer::NoAnswer;
 use crate::run::Run;
-use crate::silence::Silence;
 
 /// Time limit for retrying a write. The service remembers an idempotency key for only a minute.
 const WRITE_RETRY_MAX: Duration = Duration::from_secs(50);
@@ -87,19 +87,19 @@ impl<'a> Http<'a> {
         let took = started.elapsed();
         self.run.account.count(|tally| tally.requests += 1);
         let (outcome, status, fault) = match answered {
-            Err(silence) => {
-                let (words, may_be_done) = (silence.words(), silence.may_be_done());
+            Err(no_answer) => {
+                let (reason, may_be_done) = (no_answer.reason(), no_answer.may_be_done());
                 self.run.account.count(|tally| {
-                    *tally.unanswered.entry(words).or_default() += 1;
+                    *tally.unanswered.entry(reason).or_default() += 1;
                 });
-                let status = match silence {
-                    Silence::Status(status) => Some(status),
+                let status = match no_answer {
+                    NoAnswer::Status(status) => Some(status),
                     _ => None,
                 };
                 (
                     Err(Failure::Unanswered { may_be_done }),
                     status,
-                    Some(words),
+                    Some(reason),
                 )
             }
             Ok(answer) => match check(&answer) {
@@ -163,7 +163,7 @@ impl<'a> Http<'a> {
         }
     }
 
-    async fn send(&self, ask: &Ask) -> Result<Answer, Silence> {
+    async fn send(&self, ask: &Ask) -> Result<Answer, NoAnswer> {
         let host = match &ask.host {
             Some(host) => host,
             None => self.run.hosts.next(),
@@ -185,7 +185,7 @@ impl<'a> Http<'a> {
         let headers = response.headers().clone();
         let body = response.bytes().await?.to_vec();
         match status {
-            429 | 502 | 503 | 504 => Err(Silence::Status(status)),
+            429 | 502 | 503 | 504 => Err(NoAnswer::Status(status)),
             _ => Ok(Answer {
                 status,
                 headers,

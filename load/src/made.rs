@@ -4,8 +4,8 @@ use serde::Deserialize;
 use crate::answer::{Answer, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
-use crate::place::SignedId;
 use crate::state::State;
+use crate::thread_ref::SignedId;
 
 #[derive(Debug)]
 pub(crate) struct Made {

@@ -10,15 +10,15 @@ mod error;
 mod hosts;
 mod http;
 mod made;
-mod mark;
-mod place;
+mod no_answer;
 mod progress;
+mod push_id;
 mod report;
 mod run;
 mod scenario;
-mod silence;
 mod state;
 mod story;
+mod thread_ref;
 mod verdict;
 
 use std::error::Error;

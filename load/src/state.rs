@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use crate::answer::OperationResult;
-use crate::mark::Text;
+use crate::push_id::Text;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
@@ -51,8 +51,8 @@ impl Op {
             Self::Push {
                 key,
                 value,
-                max_records: Some(most),
-            } => format!(r#"{{"op":"push","key":"{key}","value":{value},"max_records":{most}}}"#),
+                max_records: Some(max),
+            } => format!(r#"{{"op":"push","key":"{key}","value":{value},"max_records":{max}}}"#),
             Self::Increment { key, by } => {
                 format!(r#"{{"op":"increment","key":"{key}","by":{by}}}"#)
             }
@@ -81,7 +81,7 @@ impl State {
                     unreachable!("scenarios push to lists alone");
                 };
                 list.push_back(Text::clone(value));
-                while max_records.is_some_and(|most| list.len() > most) {
+                while max_records.is_some_and(|max| list.len() > max) {
                     list.pop_front();
                 }
                 result.length = Some(list.len() as u64);
@@ -110,8 +110,8 @@ impl State {
     pub(crate) fn text(&self) -> String {
         let mut text = String::with_capacity(self.size() as usize);
         text.push('{');
-        for (place, (key, held)) in self.keys.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
+        for (index, (key, held)) in self.keys.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
             write!(text, r#"{comma}"{key}":"#).expect("a string takes all");
             held.write(&mut text);
         }
@@ -125,9 +125,9 @@ impl State {
         Some(text)
     }
 
-    pub(crate) fn tail(&self, key: &str, most: usize) -> Vec<&Text> {
+    pub(crate) fn tail(&self, key: &str, count: usize) -> Vec<&Text> {
         match self.keys.get(key) {
-            Some(Held::List(list)) => list.iter().skip(list.len().saturating_sub(most)).collect(),
+            Some(Held::List(list)) => list.iter().skip(list.len().saturating_sub(count)).collect(),
             _ => Vec::new(),
         }
     }
@@ -158,8 +158,8 @@ impl Held {
             Self::Integer(value) => write!(text, "{value}").expect("a string takes all"),
             Self::List(list) => {
                 text.push('[');
-                for (place, element) in list.iter().enumerate() {
-                    if place > 0 {
+                for (index, element) in list.iter().enumerate() {
+                    if index > 0 {
                         text.push(',');
                     }
                     text.push_str(element);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_that_of_the_text() {
+    fn the_size_is_the_length_of_the_text() {
         let mut state = State::default();
         assert_eq!(state.text(), "{}");
         for op in [

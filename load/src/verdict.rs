@@ -13,7 +13,7 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     let mut reasons: Vec<_> = tally
         .findings
         .iter()
-        .map(|(kind, count)| format!("{count} {}", kind.words()))
+        .map(|(kind, count)| format!("{count} {}", kind.description()))
         .collect();
     let unanswered = tally.all_unanswered();
     if unanswered > 0 && !tolerates_outages {
@@ -22,16 +22,18 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     if tally.requests <= unanswered {
         reasons.push("nothing was answered".to_owned());
     }
-    // `left` excludes unverifiable threads, which are already findings; it counts those of users that did not finish
-    let told = tally.findings.get(&Kind::Unverified).copied();
-    let left = tally.threads - tally.threads_verified - told.unwrap_or_default();
-    if left > 0 {
-        reasons.push(format!("{left} threads were not looked at in the end"));
+    // counts the threads of users that did not finish, but not unverifiable threads, which are already findings
+    let unverified = tally.findings.get(&Kind::Unverified).copied();
+    let unfinished = tally.threads - tally.threads_verified - unverified.unwrap_or_default();
+    if unfinished > 0 {
+        reasons.push(format!(
+            "{unfinished} threads were not looked at in the end"
+        ));
     }
     let pushes = &tally.pushes;
-    let left = pushes.acknowledged - pushes.verified - pushes.missing;
-    if left > 0 {
-        reasons.push(format!("{left} acknowledged pushes were not read back"));
+    let unread = pushes.acknowledged - pushes.verified - pushes.missing;
+    if unread > 0 {
+        reasons.push(format!("{unread} acknowledged pushes were not read back"));
     }
     let verdict = if reasons.is_empty() {
         Verdict::Good
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_found_is_a_reason() {
+    fn every_finding_is_a_reason() {
         let mut tally = healthy();
         tally.pushes.verified = 39;
         tally.pushes.missing = 1;
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_no_success() {
+    fn unverified_threads_and_pushes_are_reasons() {
         let mut tally = healthy();
         tally.threads_verified = 2;
         tally.pushes.verified = 30;

@@ -54,16 +54,16 @@ def component(name: str, version: str, licence: str, checksum: str) -> dict[str,
 
 
 def main(file: str, version: str, triple: str, package: str) -> None:
-    known = checksums()
+    checksum_of = checksums()
     uses: dict[str, set[str]] = {}
     components = {}
     path: list[str] = []
-    for depth, name, its_version, licence in tree(triple, package):
-        reference = purl(name, its_version)
+    for depth, name, crate_version, licence in tree(triple, package):
+        reference = purl(name, crate_version)
         uses.setdefault(reference, set())
         if depth > 0:
             uses[path[depth - 1]].add(reference)
-            components[reference] = component(name, its_version, licence, known[name, its_version])
+            components[reference] = component(name, crate_version, licence, checksum_of[name, crate_version])
         path[depth:] = [reference]
     program = {
         "type": "application",

@@ -16,7 +16,7 @@ pub(super) struct Background {
 
 impl Background {
     /// Runs tasks on the current Tokio runtime. Panics if called outside of a Tokio runtime.
-    pub(super) fn here() -> Self {
+    pub(super) fn on_current_runtime() -> Self {
         Self {
             runtime: Handle::current(),
             tasks: TaskTracker::new(),

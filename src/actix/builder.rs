@@ -103,9 +103,10 @@ impl ThreadsBuilder {
         }
     }
 
-    /// Stores threads in Redis, which several replicas of an app can share. `url` is a `redis://`, `rediss://` (feature
-    /// `tls`) or `unix://` URL with user, password and database, or a `redis+sentinel://` or `redis+cluster://` URL
-    /// with several hosts.
+    /// Stores threads in Redis, which several replicas of an app can share.
+    ///
+    /// `url` is a `redis://`, `rediss://` (feature `tls`) or `unix://` URL with user, password and database, or a
+    /// `redis+sentinel://` or `redis+cluster://` URL with several hosts.
     #[cfg(feature = "redis")]
     pub fn redis(self, url: impl Into<String>) -> Self {
         self.redis_with(RedisSettings::new(url))
@@ -124,11 +125,12 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key. Ids
-    /// that were signed with any of the keys are accepted. A secret must be at least 32 bytes long; `openssl rand -hex
-    /// 32` prints a suitable one. By default, a random key is used, so ids become invalid when the process ends. To
-    /// rotate keys, append the new key on all replicas, then select the new key with
-    /// [`signing_key`](Self::signing_key).
+    /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key, and
+    /// accepted if any of the keys signed them.
+    ///
+    /// A secret must be at least 32 bytes long; `openssl rand -hex 32` prints a suitable one. By default, a random key
+    /// is used, so ids become invalid when the process ends. To rotate keys, append the new key on all replicas, then
+    /// select it with [`signing_key`](Self::signing_key).
     pub fn signing_keys(mut self, list: &str) -> Self {
         self.ring = KeyRing::parse(list);
         self
@@ -166,9 +168,11 @@ impl ThreadsBuilder {
     }
 
     /// Does not start background tasks for events. Use this option if the app shares Redis with other apps that handle
-    /// events. Threads still expire, but this app receives no events, and
-    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app also does not announce its signing keys to
-    /// replicas, so add a new key to this app before any replica signs with it.
+    /// events.
+    ///
+    /// Threads still expire, but this app receives no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed)
+    /// fails. The app does not announce its signing keys, so add a new key to this app before any replica signs with
+    /// it.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self

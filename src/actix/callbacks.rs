@@ -49,9 +49,9 @@ where
     R: Future<Output = Result<(), E>> + Send + 'static,
     E: Display,
 {
-    Box::new(move |told| {
-        let called = callback(told);
-        Box::pin(async move { called.await.map_err(|error| error.to_string()) })
+    Box::new(move |argument| {
+        let outcome = callback(argument);
+        Box::pin(async move { outcome.await.map_err(|error| error.to_string()) })
     })
 }
 
@@ -89,7 +89,7 @@ impl Callbacks {
     }
 
     /// Runs the callback in the background, until it succeeds or `ATTEMPTS` calls have failed.
-    pub(super) fn call<T>(&self, callback: Repeatable<T>, told: T)
+    pub(super) fn call<T>(&self, callback: Repeatable<T>, argument: T)
     where
         T: Clone + Send + 'static,
     {
@@ -98,10 +98,10 @@ impl Callbacks {
             let mut pause = this.first_pause;
             for attempt in 1..=ATTEMPTS {
                 // called inside the future, because a panic before the first await must be caught too
-                let (callback, told) = (&callback, told.clone());
-                let called = async move { callback(told).await };
-                let called = AssertUnwindSafe(called).catch_unwind().await;
-                let Err(error) = called.unwrap_or_else(|_| Err("it panicked".into())) else {
+                let (callback, argument) = (&callback, argument.clone());
+                let outcome = async move { callback(argument).await };
+                let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
+                let Err(error) = outcome.unwrap_or_else(|_| Err("it panicked".into())) else {
                     return this.count_done();
                 };
                 this.counters.failed.fetch_add(1, Ordering::Relaxed);

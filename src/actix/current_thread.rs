@@ -77,11 +77,11 @@ impl CurrentThread {
     /// Reads the state with the queued writes applied. Fetches the state first if necessary.
     pub(super) async fn read<T>(
         &self,
-        look: impl FnOnce(&Document) -> T,
+        map: impl FnOnce(&Document) -> T,
     ) -> Result<T, ServiceError> {
         loop {
             if let Some(document) = self.pending().state()? {
-                return Ok(look(document));
+                return Ok(map(document));
             }
             self.load().await?;
         }
@@ -162,8 +162,8 @@ impl CurrentThread {
         if caller.source == Source::Provider {
             return Err(ApiError::provided_id());
         }
-        let place = self.pending().place();
-        let mut id = place.write().await;
+        let shared_id = self.pending().shared_id();
+        let mut id = shared_id.write().await;
         let options = self.options();
         let rotated = self.service().rotate(&caller.id, options).await?;
         *id = rotated.id;

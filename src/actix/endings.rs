@@ -14,9 +14,8 @@ use threadkeep_store::{Backend, StoreError};
 use threadkeep_web::ApiError;
 
 /// Maximum number of waiting callbacks for all threads together.
-const MOST: usize = 10_000;
-/// Maximum number of waiting callbacks for one thread.
-const PER_THREAD_MAX: usize = 100;
+const CALLBACKS_MAX: usize = 10_000;
+const CALLBACKS_PER_THREAD_MAX: usize = 100;
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -34,9 +33,10 @@ pub(super) struct Ticket {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// True if a task is reading the event log. [`Endings::add`] holds the read lock from the time it reads the
-    /// position of the log until it has inserted the callback. Otherwise, the callback could miss an event that is
-    /// dispatched in the meantime.
+    /// True if a task is reading the event log.
+    ///
+    /// [`Endings::add`] holds the read lock from reading the position of the log until the callback is inserted.
+    /// Otherwise, the callback could miss an event that is dispatched in between.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -133,7 +133,7 @@ impl Reader {
                         *is_reading = list.count > 0;
                         list.take_affected_by(&event)
                     };
-                    let goes_on = *is_reading;
+                    let continues = *is_reading;
                     drop(is_reading);
                     if !waiters.is_empty() {
                         let notice = self.notice(&event).await;
@@ -141,7 +141,7 @@ impl Reader {
                             self.callbacks.call(waiter.callback, notice.clone());
                         }
                     }
-                    if !goes_on {
+                    if !continues {
                         return;
                     }
                 }
@@ -180,9 +180,9 @@ impl List {
         after: Position,
         callback: Repeatable<Notice>,
     ) -> Result<Ticket, ApiError> {
-        let of_thread = self.threads.get(&thread).map_or(0, Vec::len);
-        if self.count >= MOST || of_thread >= PER_THREAD_MAX {
-            let what = "too many callbacks wait for the ends of threads";
+        let thread_count = self.threads.get(&thread).map_or(0, Vec::len);
+        if self.count >= CALLBACKS_MAX || thread_count >= CALLBACKS_PER_THREAD_MAX {
+            let what = "too many `on_destroyed` callbacks are waiting";
             return Err(ApiError::Internal { what, source: None });
         }
         self.next += 1;

@@ -6,11 +6,11 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 use super::{RequestContext, RequestState, Session, Thread};
 use threadkeep_web::ApiError;
 
-fn of(request: &HttpRequest) -> Result<Arc<RequestContext>, ApiError> {
+fn request_context(request: &HttpRequest) -> Result<Arc<RequestContext>, ApiError> {
     let extensions = request.extensions();
     let context = extensions.get::<Arc<RequestContext>>();
     context.cloned().ok_or(ApiError::Internal {
-        what: "the middleware `Threads` is not around this route",
+        what: "the middleware `Threads` does not wrap this route",
         source: None,
     })
 }
@@ -20,7 +20,7 @@ impl FromRequest for Thread {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(|context| Self(Arc::clone(&context.thread))))
+        ready(request_context(request).map(|context| Self(Arc::clone(&context.thread))))
     }
 }
 
@@ -29,7 +29,7 @@ impl FromRequest for Session {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(Self))
+        ready(request_context(request).map(Self))
     }
 }
 
@@ -38,6 +38,6 @@ impl FromRequest for RequestState {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(of(request).map(Self))
+        ready(request_context(request).map(Self))
     }
 }

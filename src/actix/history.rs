@@ -7,8 +7,8 @@ use threadkeep_service::WriteOptions;
 use threadkeep_store::{HistoryFrom, HistoryPage};
 use threadkeep_web::ApiError;
 
-const MOST: usize = 1_000;
-const MOST_TAKEN: usize = 100;
+const ITEMS_MAX: usize = 1_000;
+const TAKE_MAX: usize = 100;
 
 /// The history of a thread or of another scope: an ordered list of results or messages, with its own limits.
 ///
@@ -32,15 +32,15 @@ impl History {
         };
         let mut appended = self.append_all(&[item]).await?;
         appended.pop().ok_or(ApiError::Internal {
-            what: "the store did not answer what it added",
+            what: "the store did not report the appended item",
             source: None,
         })
     }
 
     /// Appends up to 1,000 items atomically, and returns the outcome of each.
     pub async fn append_all(&self, items: &[HistoryItem]) -> Result<Vec<Appended>, ApiError> {
-        if items.len() > MOST {
-            let detail = format!("At most {MOST} items are added at once");
+        if items.len() > ITEMS_MAX {
+            let detail = format!("At most {ITEMS_MAX} items can be appended in one call");
             return Err(ApiError::InvalidParameter(detail));
         }
         if items.is_empty() {
@@ -57,8 +57,8 @@ impl History {
     /// Removes up to `count` (1 to 100) of the newest items, and returns them oldest first. Stops at 1 MiB, but returns
     /// at least one item unless the history is empty.
     pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
-        if !(1..=MOST_TAKEN).contains(&count) {
-            let detail = format!("1 to {MOST_TAKEN} items are taken at once");
+        if !(1..=TAKE_MAX).contains(&count) {
+            let detail = format!("1 to {TAKE_MAX} items can be taken in one call");
             return Err(ApiError::InvalidParameter(detail));
         }
         Ok(self.remove_items(Removal::Newest(count)).await?.taken)
@@ -89,6 +89,6 @@ impl History {
     /// Reads up to `limit` items, starting at `from`. Never reads more than 1,000 items.
     pub async fn read(&self, from: HistoryFrom, limit: usize) -> Result<HistoryPage, ApiError> {
         let (scopes, scope) = self.target.open()?;
-        Ok(scopes.history(&scope, from, limit.min(MOST)).await?)
+        Ok(scopes.history(&scope, from, limit.min(ITEMS_MAX)).await?)
     }
 }

@@ -29,8 +29,8 @@ impl Keys {
         }
     }
 
-    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist. If the version
-    /// differs, writes fail with [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
+    /// Makes writes conditional on the scope's version; 0 requires that it does not exist. Writes at another version
+    /// fail with [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));
@@ -81,7 +81,7 @@ impl Keys {
         ttl: Duration,
     ) -> Result<(), ApiError> {
         if ttl < Duration::from_secs(1) {
-            let detail = "A key lives for at least a second";
+            let detail = "The TTL of a key must be at least 1 second";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         self.put(key, value, Some(ttl), false).await.map(drop)
@@ -111,7 +111,7 @@ impl Keys {
         match answer.await? {
             Some(KvAnswer::Value(sum)) => Ok(sum),
             _ => Err(ApiError::Internal {
-                what: "the store did not answer an increment with a sum",
+                what: "the store returned no sum for an increment",
                 source: None,
             }),
         }

@@ -64,12 +64,12 @@ where
                 prepared.await;
             }
             let identity = &threads.identity;
-            let found = identity.identify(request.request()).and_then(|caller| {
+            let identified = identity.identify(request.request()).and_then(|caller| {
                 let behalf = identity.behalf(request.request())?;
                 Ok((caller, behalf))
             });
-            let (caller, behalf) = match found {
-                Ok(found) => found,
+            let (caller, behalf) = match identified {
+                Ok(identified) => identified,
                 Err(error) => {
                     let refusal = request.error_response(ApiError::from(error));
                     return Ok(response::refused(refusal, session));
@@ -101,10 +101,10 @@ where
                 completed
             };
             match handled.await {
-                Ok(made) => {
-                    let made = response::settle(made, context, &threads.identity).await;
-                    context.end(Some(complete(made.status())));
-                    Ok(made)
+                Ok(response) => {
+                    let response = response::settle(response, context, &threads.identity).await;
+                    context.end(Some(complete(response.status())));
+                    Ok(response)
                 }
                 Err(error) => {
                     context.thread.discard("the handler failed");

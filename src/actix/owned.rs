@@ -1,6 +1,6 @@
 use threadkeep_domain::Owner;
 use threadkeep_service::{MetadataFilter, OwnerService};
-use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
+use threadkeep_store::{OwnedPosition, OwnerUsage, ThreadOrder, ThreadPage};
 use threadkeep_web::ApiError;
 
 const LIMIT_MAX: usize = 100;
@@ -17,17 +17,19 @@ impl OwnedThreads {
         Self { owners, owner }
     }
 
-    /// Returns up to `limit` threads (1 to 100), newest first, starting after the cursor `after`. A page may be shorter
-    /// than `limit` even if more pages follow. A thread that exists during the whole listing and is not written to
-    /// appears on exactly one page. Listing does not extend a thread's lifetime.
+    /// Returns up to `limit` threads (1 to 100), newest first, starting after the cursor `after`. Listing does not
+    /// extend a thread's lifetime.
+    ///
+    /// A page may be shorter than `limit` even if more pages follow. A thread that exists during the whole listing and
+    /// is not written to appears on exactly one page.
     pub async fn list(
         &self,
         order: ThreadOrder,
-        after: Option<OwnedPlace>,
+        after: Option<OwnedPosition>,
         limit: usize,
-    ) -> Result<ThreadPage<OwnedPlace>, ApiError> {
+    ) -> Result<ThreadPage<OwnedPosition>, ApiError> {
         if !(1..=LIMIT_MAX).contains(&limit) {
-            let detail = "A page has 1 to 100 threads";
+            let detail = "`limit` must be 1 to 100";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         let filter = MetadataFilter::default();

@@ -28,7 +28,7 @@ pub(super) struct PendingWrites {
     version: Option<u64>,
     turn: Option<TurnToken>,
     /// The thread's current id. Shared with the turns of the thread, because a rotation changes the id.
-    place: Arc<RwLock<ThreadId>>,
+    shared_id: Arc<RwLock<ThreadId>>,
     /// True while a flush is in flight. Remains true if the flush is cancelled.
     in_flight: bool,
     has_stored: bool,
@@ -54,7 +54,7 @@ struct Cancelled;
 impl PendingWrites {
     pub(super) fn new(caller: Caller) -> Self {
         Self {
-            place: Arc::new(RwLock::new(caller.id)),
+            shared_id: Arc::new(RwLock::new(caller.id)),
             caller,
             queued: Batch::default(),
             state: None,
@@ -87,8 +87,8 @@ impl PendingWrites {
     }
 
     /// Returns the shared thread id. Turn calls hold its read lock, and a rotation holds its write lock.
-    pub(super) fn place(&self) -> Arc<RwLock<ThreadId>> {
-        Arc::clone(&self.place)
+    pub(super) fn shared_id(&self) -> Arc<RwLock<ThreadId>> {
+        Arc::clone(&self.shared_id)
     }
 
     pub(super) fn rename(&mut self, caller: Caller) {

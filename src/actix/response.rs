@@ -32,7 +32,7 @@ pub(super) async fn settle<B: MessageBody + 'static>(
             context.session,
         ),
     };
-    hand_back(&mut response, context, identity);
+    add_to_response(&mut response, context, identity);
     response
 }
 
@@ -61,12 +61,16 @@ fn with_session<B: MessageBody>(
     response
 }
 
-fn hand_back<B>(response: &mut ServiceResponse<B>, context: &RequestContext, identity: &Identity) {
+fn add_to_response<B>(
+    response: &mut ServiceResponse<B>,
+    context: &RequestContext,
+    identity: &Identity,
+) {
     let request = response.request().clone();
     let pending = context.thread.pending();
-    if !is_kept_back(pending.caller(), pending.has_stored(), response.status()) {
+    if !omits_id(pending.caller(), pending.has_stored(), response.status()) {
         let renews = is_navigation(&request);
-        identity.hand_back(pending.caller(), &request, renews, response.headers_mut());
+        identity.add_to_response(pending.caller(), &request, renews, response.headers_mut());
     }
 }
 
@@ -79,7 +83,7 @@ fn is_navigation(request: &HttpRequest) -> bool {
 
 /// Returns whether to omit the id from the response. An error response must not reveal a new id before its thread
 /// exists, and must not restore the id of a destroyed thread.
-fn is_kept_back(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
+fn omits_id(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)

@@ -18,8 +18,8 @@ impl ScopeTarget {
     /// Fails with [`ApiError::Internal`] if the middleware was built without scopes.
     pub(super) fn open(&self) -> Result<(ScopeService, ScopeId), ApiError> {
         let (scopes, scope) = match self {
-            Self::Thread(live) => (live.scopes(), ScopeId::Thread(live.id())),
-            Self::Shared(live, scope) => (live.scopes(), scope.clone()),
+            Self::Thread(thread) => (thread.scopes(), ScopeId::Thread(thread.id())),
+            Self::Shared(thread, scope) => (thread.scopes(), scope.clone()),
             Self::Outside(scopes, scope) => (scopes.clone(), scope.clone()),
         };
         let scopes = scopes.ok_or(ApiError::Internal {
@@ -29,21 +29,21 @@ impl ScopeTarget {
         Ok((scopes, scope))
     }
 
-    /// Adds the request's turn to `given` if the scope belongs to the request's thread.
-    pub(super) fn options(&self, given: WriteOptions) -> WriteOptions {
+    /// Adds the request's turn to `options` if the scope belongs to the request's thread.
+    pub(super) fn options(&self, options: WriteOptions) -> WriteOptions {
         match self {
-            Self::Thread(live) => WriteOptions {
-                turn: live.options().turn,
-                ..given
+            Self::Thread(thread) => WriteOptions {
+                turn: thread.options().turn,
+                ..options
             },
-            _ => given,
+            _ => options,
         }
     }
 
     /// Records that the thread of `scope` exists, because the store accepted a write.
     pub(super) fn note_stored(&self, scope: &ScopeId) {
-        if let (Self::Thread(live), Some(id)) = (self, scope.thread()) {
-            live.note_stored(id);
+        if let (Self::Thread(thread), Some(id)) = (self, scope.thread()) {
+            thread.note_stored(id);
         }
     }
 }

@@ -38,9 +38,11 @@ impl Session {
         ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))
     }
 
-    /// Runs `callback` when the response is ready, before the response is sent. If the request has already ended, runs
-    /// `callback` immediately. If the request ends without a response, because the client disconnected or the handler
-    /// panicked, `callback` never runs.
+    /// Runs `callback` when the response is ready, before it is sent. If the request has already ended, runs `callback`
+    /// immediately.
+    ///
+    /// If the request ends without a response, because the client disconnected or the handler panicked, `callback`
+    /// never runs.
     ///
     /// The callback runs on the worker that serves the request, so it must not block. A panic is caught and counted in
     /// [`Threads::callbacks`](super::Threads::callbacks).
@@ -49,9 +51,10 @@ impl Session {
         self.0.completion.on_completed(callback);
     }
 
-    /// Like [`Self::on_completed`], but `callback` can fail. The callback runs on the app's own runtime. A failed
-    /// callback is retried after 1, 2, 4 and 8 seconds. Failures are counted in
-    /// [`Threads::callbacks`](super::Threads::callbacks), and do not affect the request.
+    /// Like [`Self::on_completed`], but `callback` can fail, and runs on the app's own runtime. A failed callback is
+    /// retried after 1, 2, 4 and 8 seconds.
+    ///
+    /// Failures are counted in [`Threads::callbacks`](super::Threads::callbacks), and do not affect the request.
     pub fn try_on_completed<F, R, E>(&self, callback: F)
     where
         F: Fn(RequestCompleted) -> R + Send + Sync + 'static,
@@ -62,9 +65,10 @@ impl Session {
         self.0.completion.on_completed(callback);
     }
 
-    /// Runs `work` once the response is ready, even if the request fails.
-    /// [`Threads::shutdown`](super::Threads::shutdown) waits for `work`. `work` may use the thread, but must
+    /// Runs `work` once the response is ready, even if the request fails. `work` may use the thread, but must
     /// [`flush`](super::Thread::flush) its own writes.
+    ///
+    /// [`Threads::shutdown`](super::Threads::shutdown) waits for `work`.
     pub fn wait_until(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.completion.wait_until(Box::pin(work));
     }

@@ -165,14 +165,14 @@ fn to_key(text: &str) -> Result<Key, ApiError> {
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(value).map_err(|error| ApiError::Internal {
-        what: "a value of the app cannot be JSON",
+        what: "a value of the app cannot be serialized as JSON",
         source: Some(error),
     })
 }
 
 pub(super) fn from_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(json).map_err(|error| ApiError::Internal {
-        what: "a stored value is not of the type that the app asked for",
+        what: "a stored value does not have the type that the app requested",
         source: Some(error),
     })
 }

@@ -50,7 +50,9 @@ impl Tasks {
     }
 
     /// Replaces the list unless an unfinished task would be dropped. The new list must contain each unfinished task,
-    /// either with the same id or with the same content. Otherwise the call fails with
+    /// with the same id or content.
+    ///
+    /// Otherwise the call fails with
     /// [`TaskError::WouldDropUnfinished`](threadkeep_domain::scope::TaskError::WouldDropUnfinished).
     pub async fn write_keeping_unfinished(&self, tasks: &[NewTask]) -> Result<(), ApiError> {
         self.put(tasks, true).await

@@ -14,7 +14,7 @@ use threadkeep_events::Notice;
 use threadkeep_store::CheckpointHead;
 use threadkeep_web::ApiError;
 
-const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
+const INVALID_NAME: &str = "A checkpoint name must have 1 to 128 bytes and no control characters";
 
 /// An extractor, provided by [`Threads`](super::Threads), for the caller's own thread.
 ///
@@ -62,8 +62,8 @@ impl Thread {
         Ok(self.0.owner().await?)
     }
 
-    /// Sets or removes the owner immediately, regardless of the current owner. Creates the thread if it does not exist.
-    /// Your app decides which callers may do this; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
+    /// Sets, replaces or removes the owner immediately. Creates the thread if it does not exist. Your app must
+    /// check the caller's rights; see [`ThreadsBuilder::owners`](super::ThreadsBuilder::owners).
     pub async fn set_owner(&self, owner: Option<Owner>) -> Result<(), ApiError> {
         Ok(self.0.set_owner(owner).await?)
     }
@@ -91,8 +91,10 @@ impl Thread {
     }
 
     /// Creates a new thread with a snapshot of this thread: state, metadata, keys, tasks and history. The copy's
-    /// metadata names this thread in `forked_from`. Flushes the queue first, because the copy must include the writes
-    /// of this request. The request continues with the original thread.
+    /// metadata names this thread in `forked_from`.
+    ///
+    /// Flushes the queue first, so the copy includes the writes of this request. The request continues with the
+    /// original thread.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -152,9 +154,11 @@ impl Thread {
         Ok(self.0.destroy().await?)
     }
 
-    /// Moves the thread to a new id immediately. Use this method after a login, for example, or if the id has leaked.
+    /// Moves the thread to a new id immediately, for example after a login, or if the id has leaked. The response
+    /// carries the new id.
+    ///
     /// The old id no longer opens the thread, and rejects writes for the tombstone time. All data of the thread moves
-    /// to the new id, as do the queue, the turn and the callbacks of this request. The response carries the new id.
+    /// to the new id, as do the queue, the turn and the callbacks of this request.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -171,9 +175,10 @@ impl Thread {
         self.0.rotate().await
     }
 
-    /// Flushes the queue, and saves state and metadata as a checkpoint. A thread can have up to 32 checkpoints and 4
-    /// MiB of checkpoint data. Checkpoints are deleted with the thread. A name is 1 to 128 bytes long, and contains no
-    /// control characters.
+    /// Flushes the queue, and saves state and metadata as a checkpoint, which is deleted with the thread. A name is 1
+    /// to 128 bytes long, and contains no control characters.
+    ///
+    /// A thread can have up to 32 checkpoints and 4 MiB of checkpoint data.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -192,7 +197,7 @@ impl Thread {
     pub async fn checkpoint(&self, name: Option<&str>) -> Result<CheckpointHead, ApiError> {
         let name = name.map(str::parse).transpose();
         let name: Option<CheckpointName> =
-            name.map_err(|_| ApiError::InvalidParameter(BAD_NAME.into()))?;
+            name.map_err(|_| ApiError::InvalidParameter(INVALID_NAME.into()))?;
         self.0.checkpoint(name.as_ref()).await
     }
 
@@ -203,8 +208,9 @@ impl Thread {
     }
 
     /// Flushes the queue, then restores state and metadata from a checkpoint in a separate write. The checkpoint is
-    /// kept. Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound) if the checkpoint
-    /// does not exist.
+    /// kept.
+    ///
+    /// Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound) if it does not exist.
     pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
         Ok(Receipt::of(&self.0.restore(checkpoint).await?))
     }

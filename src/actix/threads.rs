@@ -60,7 +60,7 @@ impl Threads {
     #[doc(hidden)]
     #[must_use]
     pub fn new(service: ThreadService, identity: Identity) -> Self {
-        let background = Background::here();
+        let background = Background::on_current_runtime();
         Self {
             services: Services {
                 threads: service,
@@ -87,8 +87,8 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). If the settings of `events` enable it, an event
-    /// is also emitted at the end of each request.
+    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). Also emits an event at
+    /// the end of each request if the settings of `events` enable such events.
     #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {

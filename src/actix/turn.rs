@@ -54,7 +54,7 @@ pub struct Turn {
 struct Held {
     service: TurnService,
     /// Current id of the thread. A rotation changes this id.
-    place: Arc<RwLock<ThreadId>>,
+    shared_id: Arc<RwLock<ThreadId>>,
     token: TurnToken,
     ttl: Duration,
     /// True if the turn was released.
@@ -89,20 +89,20 @@ impl TakeTurn {
 
     async fn take(self) -> Result<Turn, ApiError> {
         if !(TTL_MIN..=TTL_MAX).contains(&self.request.ttl) {
-            let detail = "A turn lasts 1 to 600 seconds without renewal";
+            let detail = "The TTL of a turn must be 1 to 600 seconds";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         let turns = self.thread.turns().ok_or(ApiError::Internal {
             what: "the middleware `Threads` has no turns",
             source: None,
         })?;
-        let place = self.thread.pending().place();
+        let shared_id = self.thread.pending().shared_id();
         let id = self.thread.id();
         let granted = turns.service.take(&id, &self.request).await?;
         self.thread.set_turn(&id, granted.token);
         let held = Arc::new(Held {
             service: turns.service,
-            place,
+            shared_id,
             token: granted.token,
             ttl: self.request.ttl,
             has_ended: AtomicBool::new(false),
@@ -143,7 +143,7 @@ impl Turn {
     /// Releases the turn, and returns an error if the release fails. A dropped turn is released in the background.
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
-        let id = held.place.read().await;
+        let id = held.shared_id.read().await;
         held.service.end(&id, held.token).await?;
         held.has_ended.store(true, Ordering::Relaxed);
         Ok(())
@@ -159,7 +159,7 @@ impl Held {
                 () = end.cancelled() => break,
                 () = sleep(pause) => {}
             }
-            let id = self.place.read().await;
+            let id = self.shared_id.read().await;
             let renewed = self.service.renew(&id, self.token, self.ttl).await;
             drop(id);
             match renewed {
@@ -173,7 +173,7 @@ impl Held {
             }
         }
         if !self.has_ended.load(Ordering::Relaxed) {
-            let id = self.place.read().await;
+            let id = self.shared_id.read().await;
             let ended = self.service.end(&id, self.token).await;
             if let Err(error @ ServiceError::Store(_)) = ended {
                 tracing::warn!(thread.id = ?*id, %error, "turn not released: it expires by itself");

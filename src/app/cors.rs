@@ -71,7 +71,7 @@ mod tests {
         let named = CorsOrigins::Named(vec![ORIGIN_OF_PAGE.into()]);
 
         let headers = answer(named.clone(), ORIGIN_OF_PAGE).await;
-        let strange = answer(named, "https://b.example").await;
+        let unlisted = answer(named, "https://b.example").await;
 
         assert_eq!(text(&headers, ACCESS_CONTROL_ALLOW_ORIGIN), ORIGIN_OF_PAGE);
         assert_eq!(text(&headers, ACCESS_CONTROL_ALLOW_CREDENTIALS), "true");
@@ -86,11 +86,11 @@ mod tests {
         ] {
             assert!(exposed.contains(name), "{name} in {exposed}");
         }
-        assert!(!strange.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN));
+        assert!(!unlisted.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN));
     }
 
     #[actix_web::test]
-    async fn everybody_goes_without_credentials() {
+    async fn any_origin_is_allowed_without_credentials() {
         let headers = answer(CorsOrigins::Any, ORIGIN_OF_PAGE).await;
 
         assert_eq!(text(&headers, ACCESS_CONTROL_ALLOW_ORIGIN), "*");

@@ -16,7 +16,7 @@ use threadkeep_http::{Encoded, gzip, read_only};
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Maximum number of connections. Large enough for a few collectors, even if some of them hang.
-const CONNECTIONS: usize = 64;
+const CONNECTIONS_MAX: usize = 64;
 
 pub(super) fn serve(
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub(super) fn serve(
     let app = move || App::new().service(resource(Arc::clone(&registry)));
     let server = HttpServer::new(app)
         .workers(1)
-        .max_connections(CONNECTIONS)
+        .max_connections(CONNECTIONS_MAX)
         .disable_signals()
         .bind(address)?;
     let address = server.addrs().first().copied().unwrap_or(address);
@@ -41,7 +41,7 @@ pub(super) fn resource(registry: Arc<Registry>) -> Resource {
 fn page(request: &HttpRequest, registry: &Registry) -> Result<HttpResponse, Error> {
     let mut text = String::new();
     encode(&mut text, registry)
-        .map_err(|fmt::Error| ErrorInternalServerError("the metrics cannot be written"))?;
+        .map_err(|fmt::Error| ErrorInternalServerError("the metrics cannot be encoded"))?;
     let mut response = HttpResponse::Ok();
     response.content_type(CONTENT_TYPE);
     let text = Bytes::from(text);

@@ -58,7 +58,7 @@ use worker::Shared;
 /// Interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time limit for releasing model responses while the server stops. Other replicas then resume them.
-const RELEASE: Duration = Duration::from_secs(1);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct Application {
     server: Server,
@@ -85,7 +85,7 @@ pub enum AppError {
     #[error("cannot open the store")]
     Store(#[from] StoreError),
     /// The HTTP client rejects the settings of the named upstream.
-    #[error("the settings of the upstream {0} cannot be used")]
+    #[error("cannot use the settings of upstream {0}")]
     Upstream(String, #[source] Box<dyn Error + Send + Sync>),
     #[error("the server failed")]
     Run(#[from] io::Error),
@@ -219,7 +219,7 @@ impl Application {
                 })
         };
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
-        let served = ConnectionSettings {
+        let connection_settings = ConnectionSettings {
             workers: settings.workers.map(NonZeroUsize::get),
             max_connections: settings.worker_max_connections,
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
@@ -227,13 +227,13 @@ impl Application {
             // connections must stay open until the responses are released, because clients are still waiting for
             // answers
             shutdown: match response_service {
-                Some(_) => settings.shutdown + RELEASE,
+                Some(_) => settings.shutdown + RELEASE_TIMEOUT,
                 None => settings.shutdown,
             },
         };
         Ok(Self {
             address,
-            server: listener.serve(&served, connections, app)?,
+            server: listener.serve(&connection_settings, connections, app)?,
             metrics,
             events,
             sockets,
@@ -272,8 +272,9 @@ impl Application {
     }
 
     /// Serves until `stop` resolves, and then shuts down. During the drain time, the server still accepts requests but
-    /// reports that it is not ready. Then it ends the streams and stops accepting connections. Finally, it waits for
-    /// the running requests to end, or for their time limit to expire.
+    /// reports that it is not ready.
+    ///
+    /// Then it ends the streams, stops accepting connections, and waits for running requests, up to their time limit.
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();
@@ -325,8 +326,8 @@ impl fmt::Debug for Application {
     }
 }
 
-/// Waits for the requests of web sockets whose connection has closed. A stopping worker without connections would
-/// cancel these requests immediately.
+/// Waits for requests that arrived over WebSockets that have closed since. A stopping worker that has no open
+/// connections would cancel these requests.
 async fn wait_for_sockets(sockets: &SocketCounters) {
     while sockets.left() > 0 {
         sleep(POLL_INTERVAL).await;

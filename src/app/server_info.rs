@@ -43,7 +43,7 @@ impl ServerInfo {
         format!("{} {}", self.name, self.version)
     }
 
-    /// Returns a heading and a text for each topic. `base` is the URL of the server; an empty `base` makes links
+    /// Returns a heading and a description for each topic. `base` is the URL of the server; an empty `base` makes links
     /// relative.
     #[must_use]
     pub fn lines(&self, base: &str) -> [(&'static str, String); 4] {
@@ -54,7 +54,7 @@ impl ServerInfo {
             StoreKind::Redis => "in Redis: threads outlive the server, and all replicas share them",
         };
         let api_keys = match self.api_keys {
-            true => "set: back ends reach every thread with them",
+            true => "set: back ends can access every thread with an API key",
             false => "none: paths for back ends, such as /v1/kv, answer 401 (set `api_keys`)",
         };
         [

@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn the_flags_are_sound() {
+    fn the_command_line_is_valid() {
         command(&Setting::all()).debug_assert();
     }
 
     #[test]
-    fn flags_count_before_and_after_the_command() {
+    fn flags_are_accepted_before_and_after_the_command() {
         for args in [
             ["config", "--max-keys", "7"],
             ["--max-keys", "7", "config"],
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_has_its_earlier_name_too() {
+    fn earlier_flag_names_are_accepted() {
         let both = ["--turns-max", "5", "--responses-max", "7"];
         for (args, value) in [(&both[..2], 5), (&both[2..], 7), (&both[..], 7)] {
             let values = parse(args).unwrap().layers.merge().unwrap();

@@ -18,7 +18,7 @@ pub(super) enum CliError {
     NoSigningKey,
     #[error("invalid thread id: use `thrd_` with 27 to 59 letters and digits")]
     ThreadId(#[from] ThreadIdError),
-    #[error("the name of a key must have 1 to 64 characters of A-Z, a-z, 0-9, `.`, `_` and `-`")]
+    #[error("invalid key name: use 1 to 64 characters from A-Z, a-z, 0-9, `.`, `_` and `-`")]
     KeyName,
     #[error("the signature is wrong")]
     NotVerified,
@@ -27,12 +27,12 @@ pub(super) enum CliError {
     #[error(transparent)]
     App(#[from] AppError),
     #[error(
-        "the demo keeps threads in memory, listens on a loopback address and has no other API keys"
+        "the demo requires the embedded store and a loopback address, and sets its own API key"
     )]
     NoDemo,
     #[error("no API key is set: set api_keys or api_keys_file")]
     NoApiKey,
-    #[error("the URL of the server must be like http://127.0.0.1:8080")]
+    #[error("invalid server URL: use a URL such as http://127.0.0.1:8080")]
     ServerUrl,
     #[error("cannot reach the server")]
     Unreachable(#[source] reqwest::Error),
@@ -42,23 +42,23 @@ pub(super) enum CliError {
         code: String,
         detail: String,
     },
-    #[error("cannot read the answer: the server has another version")]
+    #[error("cannot parse the response: the server may run a different version")]
     Answer(#[source] serde_json::Error),
-    #[error("an erasure cannot be undone: confirm it with --yes")]
+    #[error("an erasure cannot be undone: pass --yes to confirm it")]
     NotConfirmed,
-    #[error("the metadata must be JSON")]
+    #[error("the metadata is not valid JSON")]
     Metadata(#[source] serde_json::Error),
     #[error("cannot write the output")]
     Output(#[source] io::Error),
     #[error("cannot read the input")]
     Input(#[source] io::Error),
-    #[error("cannot use the file of the export")]
+    #[error("cannot read or write the export file")]
     File(#[source] io::Error),
     #[error(
-        "this is no export: each line must be a document, and the last one {{\"complete\":true}}"
+        "this is not an export: each line must be a document, and the last line {{\"complete\":true}}"
     )]
-    NoExport,
-    #[error("the server ended its answer early")]
+    NotAnExport,
+    #[error("the server ended the response early")]
     CutOff,
     #[error(
         "{0} threads are not in the export: the server could not read them (see the lines with `error`)"
@@ -74,7 +74,7 @@ pub(super) enum CliError {
 
 impl CliError {
     /// Returns whether a retry may succeed.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::CutOff => true,
             Self::Refused { status, .. } => matches!(status, 429 | 503),
@@ -93,7 +93,7 @@ impl CliError {
             | Self::Output(_)
             | Self::Input(_)
             | Self::File(_)
-            | Self::NoExport
+            | Self::NotAnExport
             | Self::CutOff
             | Self::Unexported(_)
             | Self::InLine { .. } => ExitCode::from(1),

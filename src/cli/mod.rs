@@ -53,7 +53,7 @@ fn try_run(
         }
         Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
         Command::Demo { opens_browser } => return demo::run(layers.flags, *opens_browser),
-        Command::Remote(command) => return remote::ask(ClientSettings::parse(&layers)?, command),
+        Command::Remote(command) => return remote::run(ClientSettings::parse(&layers)?, command),
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
     let values = layers.merge()?;

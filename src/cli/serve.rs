@@ -16,7 +16,7 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     let served = actix_web::rt::System::new().block_on(async {
         let application = Application::build(settings).await?;
         if let Some(info) = info {
-            tell(&greeting(&application, &info));
+            print_stderr(&greeting(&application, &info));
             print_links(&application);
         }
         Ok(application.run_until_signal().await?)
@@ -26,7 +26,7 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
 }
 
 /// Prints to stderr. Ignores errors, because the server must keep running even if the terminal is closed.
-fn tell(text: &str) {
+fn print_stderr(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
@@ -40,7 +40,7 @@ pub(super) fn print_links(application: &Application) {
     let mut tokens = links.tokens();
     let print = move |token: &str| {
         let path = ConsoleLinks::path(token);
-        tell(&format!(
+        print_stderr(&format!(
             "  Link to the console, without an API key, once: {base}{path}\n"
         ));
     };

@@ -38,13 +38,13 @@ pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, Se
             "identity",
             "signed",
             "signed, header or jwt",
-            "signed or jwt, as `trusted_proxies` is empty and nobody's header counts",
+            "signed or jwt, because `trusted_proxies` is empty and the server trusts no headers",
         ),
         (
             "owner",
             "none",
             "none, header or jwt",
-            "none or jwt, as `trusted_proxies` is empty and nobody's header counts",
+            "none or jwt, because `trusted_proxies` is empty and the server trusts no headers",
         ),
     ];
     let mut credential = |(name, own, rule, without_proxies)| {

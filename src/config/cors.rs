@@ -28,7 +28,7 @@ impl CorsOrigins {
         let origins: Vec<_> = given.items().map(str::to_owned).collect();
         match origins.as_slice() {
             [] => Ok(Self::None),
-            [all] if all == "*" => Ok(Self::Any),
+            [origin] if origin == "*" => Ok(Self::Any),
             origins if origins.iter().all(|origin| is_origin(origin)) => {
                 Ok(Self::Named(origins.to_vec()))
             }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_everybody_or_a_list() {
+    fn origins_are_none_all_or_a_list() {
         let list = ["https://a.example", "http://localhost:3000"];
 
         assert_eq!(read(" , "), Some(CorsOrigins::None));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_browser_sends_is_refused() {
+    fn text_that_is_not_an_origin_is_rejected() {
         for text in [
             "*,https://a.example",
             "a.example",

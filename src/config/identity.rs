@@ -53,7 +53,7 @@ pub(super) fn signing_keys(
 }
 
 /// Minimum length of an API key, in bytes. A random key of 16 bytes cannot be guessed over a network.
-const API_KEY_BYTES: usize = 16;
+const API_KEY_BYTES_MIN: usize = 16;
 
 /// Returns the API keys of back ends. Short keys are accepted only if `listen` is a loopback address.
 pub(super) fn api_keys(
@@ -74,7 +74,7 @@ pub(super) fn api_keys(
     let is_loopback = listen.ip().to_canonical().is_loopback();
     let shorter_than = |bytes| keys.iter().position(|key| key.secret.len() < bytes);
     if !is_loopback {
-        if let Some(index) = shorter_than(API_KEY_BYTES) {
+        if let Some(index) = shorter_than(API_KEY_BYTES_MIN) {
             return Err(given.refuse(Fault::Key {
                 number: index + 1,
                 rule: "its secret must have at least 16 bytes unless `listen` is a loopback address",

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 
 use super::catalog::{DEFAULT_FILE, Setting, flag_of};
+use super::environment::{self, CLIENT_API_KEY, CLIENT_URL};
 use super::nearest::nearest;
-use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
 use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, text_file};
 
 #[derive(Debug, Clone, Default)]
@@ -23,22 +23,22 @@ pub struct Layers {
 
 impl Layers {
     /// Merges the layers. Each value comes from the strongest layer that contains the setting, and is stored with the
-    /// name of that layer. Fails if a layer contains an unknown setting, or if the file cannot be read.
+    /// name of that layer. Fails if a setting is unknown or the file cannot be read.
     pub fn merge(&self) -> Result<Values, SettingsError> {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
-        let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
+        let known_names: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
         let mut builder = Config::builder().add_source(defaults.clone());
-        let mut found = BTreeSet::new();
+        let mut renames = BTreeSet::new();
         for layer in [self.file()?, Some(self.environment()), Some(self.flags())] {
-            let layer = layer.unwrap_or_default().with_current_names(&mut found);
-            layer.check(&known)?;
+            let layer = layer.unwrap_or_default().with_current_names(&mut renames);
+            layer.check(&known_names)?;
             builder = builder.add_source(layer);
         }
         let table = builder
             .build()
             .and_then(|merged| merged.cache.into_table())
             .map_err(SettingsError::Merge)?;
-        Values::new(&Setting::all(), table, found)
+        Values::new(&Setting::all(), table, renames)
     }
 
     fn client_variable(&self, name: &str) -> Option<String> {
@@ -74,7 +74,7 @@ impl Layers {
 
     fn environment(&self) -> Layer {
         let settings = self.environment.iter().filter_map(|(name, text)| {
-            let setting = surroundings::setting(name, text)?.to_ascii_lowercase();
+            let setting = environment::setting(name, text)?.to_ascii_lowercase();
             Some((setting, Value::new(Some(name), text.as_str())))
         });
         Layer(settings.collect())
@@ -101,9 +101,9 @@ fn parse(text: &str, path: &Path) -> Result<Layer, SettingsError> {
 /// because that line may contain a secret.
 fn toml_fault(report: &str) -> Fault {
     let mut lines = report.lines();
-    let place = lines.next().unwrap_or_default();
+    let position = lines.next().unwrap_or_default();
     let reason = lines.next_back().unwrap_or("it is not TOML");
-    Fault::Toml(format!("{place}: {reason}"))
+    Fault::Toml(format!("{position}: {reason}"))
 }
 
 /// Settings of one source, each value with its origin.
@@ -111,25 +111,29 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Replaces earlier names of settings with their current names, and adds the renamed settings to `found`. If both
+    /// Replaces earlier names of settings with their current names, and adds the renamed settings to `renames`. If both
     /// names are given, the value of the current name takes precedence.
-    fn with_current_names(self, found: &mut BTreeSet<Renamed>) -> Self {
+    fn with_current_names(self, renames: &mut BTreeSet<Renamed>) -> Self {
         let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();
         let (earlier, mut present): (Map<_, _>, Map<_, _>) =
             self.0.into_iter().partition(is_earlier);
         for (name, value) in earlier {
             if let Some(row) = renamed(&name) {
-                found.insert(row);
+                renames.insert(row);
                 present.entry(row.1.into()).or_insert(value);
             }
         }
         Self(present)
     }
 
-    fn check(&self, known: &HashSet<&str>) -> Result<(), SettingsError> {
-        match self.0.iter().find(|(name, _)| !known.contains(&***name)) {
+    fn check(&self, known_names: &HashSet<&str>) -> Result<(), SettingsError> {
+        match self
+            .0
+            .iter()
+            .find(|(name, _)| !known_names.contains(&***name))
+        {
             Some((name, value)) => Err(SettingsError::Unknown {
-                nearest: nearest(name, known.iter().copied()).map(Into::into),
+                nearest: nearest(name, known_names.iter().copied()).map(Into::into),
                 name: name.clone(),
                 origin: value.origin().unwrap_or("the settings").into(),
             }),

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_means_all_addresses_and_localhost_the_loopback_one() {
+    fn an_empty_host_means_all_addresses_and_localhost_means_loopback() {
         for (text, address) in [
             (":8080", Some("0.0.0.0:8080")),
             ("localhost:0", Some("127.0.0.1:0")),

@@ -52,9 +52,7 @@ pub(super) enum LogFilterError {
          separate directives"
     )]
     Directive(String),
-    #[error(
-        "`threadkeep::{0}` is a crate of its own: use threadkeep_{0}, such as threadkeep_store"
-    )]
+    #[error("`threadkeep::{0}` is a separate crate: use threadkeep_{0}, such as threadkeep_store")]
     Crate(String),
 }
 

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Number of bytes of memory to assume if the system does not report its memory.
-const UNKNOWN: u64 = 4 << 30;
+const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
 
 /// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of its
 /// `cgroups(7)`.
@@ -13,9 +13,9 @@ pub(super) fn memory_bytes() -> u64 {
     let limits = limit_files(&groups).into_iter();
     let limits = limits.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
     limits
-        .chain([machine.unwrap_or(UNKNOWN)])
+        .chain([machine.unwrap_or(MEMORY_BYTES_DEFAULT)])
         .min()
-        .unwrap_or(UNKNOWN)
+        .unwrap_or(MEMORY_BYTES_DEFAULT)
 }
 
 /// Parses the line `MemTotal: 16384000 kB` (proc(5)) into bytes.
@@ -28,10 +28,11 @@ fn mem_total(meminfo: &str) -> Option<u64> {
 }
 
 /// Returns the files that may contain a memory limit for a process. `groups` has lines such as `0::/path` (cgroups
-/// version 2) and `7:memory:/path` (version 1). Includes the files of all parent cgroups, up to the root of the mount,
-/// because a cgroup also limits its children. In a container, the path may be the path on the host; the limit is then
-/// in the root, which is the container's cgroup. If no limit is set, the file contains no number, or a number larger
-/// than the memory of any machine.
+/// version 2) and `7:memory:/path` (version 1).
+///
+/// Includes the files of all parent cgroups, because a cgroup also limits its children. In a container, the path may be
+/// the path on the host; the limit is then in the root of the mount, which is the container's cgroup. If no limit is
+/// set, the file contains no number, or a number larger than the memory of any machine.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_group_of_the_process_can_bound_it() {
+    fn every_cgroup_of_the_process_can_limit_its_memory() {
         let files = |groups| {
             let files = limit_files(groups).into_iter();
             files

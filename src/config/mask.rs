@@ -88,7 +88,7 @@ pub(super) fn mask_url(text: &str) -> String {
         Some(None) => format!("{MASK}@"),
         None => String::new(),
     };
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
     let parameters: Vec<_> = query
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
@@ -97,9 +97,9 @@ pub(super) fn mask_url(text: &str) -> String {
         })
         .collect();
     let is_bare = query.is_empty() && hidden.is_empty();
-    let mark = if is_bare { "" } else { "?" };
+    let separator = if is_bare { "" } else { "?" };
     format!(
-        "{scheme}://{credentials}{place}{mark}{}{hidden}",
+        "{scheme}://{credentials}{address}{separator}{}{hidden}",
         parameters.join("&")
     )
 }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_show_their_names_alone() {
+    fn only_the_names_of_keys_are_shown() {
         assert_eq!(mask("signing_keys", "new:abc,old:d:e"), "new:***,old:***");
         assert_eq!(mask("api_keys", "baresecret"), "***");
         assert_eq!(mask("signing_key", "new"), "new");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_in_urls_do_not_show() {
+    fn passwords_in_urls_are_masked() {
         for (url, masked) in [
             ("redis://localhost:6379/1", "redis://localhost:6379/1"),
             ("redis://:p@ss/w?rd@host/1", "redis://:***@host/1"),

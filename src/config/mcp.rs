@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_it_is_this_host_alone_and_its_pages() {
+    fn by_default_only_loopback_hosts_and_their_pages_are_allowed() {
         let settings = read("", "", CorsOrigins::None).unwrap();
 
         assert_eq!(settings.allowed_hosts, LOOPBACK);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_of_the_public_url_is_always_one() {
+    fn the_host_of_the_public_url_is_always_allowed() {
         let settings = read("a.example:81", "https://t.example/x", CorsOrigins::None).unwrap();
 
         assert_eq!(settings.allowed_hosts, ["a.example:81", "t.example"]);
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn all_hosts_are_asked_for_by_name() {
+    fn a_star_allows_all_hosts() {
         let settings = read("*", "https://t.example", CorsOrigins::None).unwrap();
 
         assert_eq!(settings.allowed_hosts, Vec::<String>::new());
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn invalid_hosts_are_rejected() {
         for hosts in ["*,a.example", "*.example", "https://a", "u@a", "a b", "a/b"] {
             assert_eq!(read(hosts, "", CorsOrigins::Any), None, "{hosts}");
         }

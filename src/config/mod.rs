@@ -8,6 +8,7 @@ mod callers;
 mod catalog;
 mod client;
 mod cors;
+mod environment;
 mod error;
 mod given;
 mod identity;
@@ -28,7 +29,6 @@ mod redis_certificate;
 mod redis_url;
 mod renamed;
 mod settings;
-mod surroundings;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text_file;

@@ -8,9 +8,8 @@ use threadkeep_domain::{ResponseLimits, TTL_MAX, TTL_MIN, is_name};
 use threadkeep_identity::ApiKeys;
 use threadkeep_upstreams::{UpstreamUrl, UpstreamUrlError};
 
-const UPSTREAM_FORM: &str = "it must be a name, a kind and a URL, with spaces between";
-const MODEL_FORM: &str =
-    "it must be a name, an upstream and, if it differs, the name there, with spaces between";
+const UPSTREAM_FORM: &str = "it must be a name, a kind and a URL, separated by spaces";
+const MODEL_FORM: &str = "it must be a name, an upstream and, if it differs, the upstream's name for it, separated by spaces";
 const TAKEN: &str = "its name is taken by an earlier one";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +55,7 @@ pub struct ModelSetting {
     pub upstream: String,
     /// Model name to send upstream: 1 to 128 visible ASCII characters without a comma or `*`. `None` sends the
     /// requested name, and is required if `pattern` ends in `*`.
-    pub name_there: Option<String>,
+    pub upstream_model: Option<String>,
 }
 
 impl UpstreamKind {
@@ -147,7 +146,7 @@ fn upstream(text: &str) -> Result<UpstreamSetting, &'static str> {
     Ok(UpstreamSetting {
         name: name.into(),
         kind: kinds
-            .find(|known| known.as_str() == kind)
+            .find(|candidate| candidate.as_str() == kind)
             .ok_or("its kind must be openai-chat, openai-responses or anthropic")?,
         url: url_of(url)?,
         key: None,
@@ -166,8 +165,8 @@ pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
     }
     // the URL parser silently accepts other schemes, backslashes and control characters
     let has_scheme = text.starts_with("http://") || text.starts_with("https://");
-    let is_odd = |char: char| char.is_whitespace() || char.is_control();
-    if !has_scheme || text.contains(['?', '#', '\\']) || text.contains(is_odd) {
+    let is_forbidden = |char: char| char.is_whitespace() || char.is_control();
+    if !has_scheme || text.contains(['?', '#', '\\']) || text.contains(is_forbidden) {
         return Err(RULE);
     }
     Ok(text.strip_suffix('/').unwrap_or(text).into())
@@ -186,7 +185,7 @@ fn assign_keys(upstreams: &mut [UpstreamSetting], given: &Given) -> Result<(), S
         }
         let mut upstreams = upstreams.iter_mut();
         let upstream = upstreams.find(|upstream| upstream.name == key.name);
-        let upstream = upstream.ok_or_else(|| fault("its name is that of no upstream"))?;
+        let upstream = upstream.ok_or_else(|| fault("no upstream has its name"))?;
         upstream.key = Some(key.secret.into());
     }
     Ok(())
@@ -213,26 +212,28 @@ fn models(
 
 fn model(text: &str) -> Result<ModelSetting, &'static str> {
     let words: Vec<_> = text.split_ascii_whitespace().collect();
-    let (pattern, upstream, name_there) = match words[..] {
+    let (pattern, upstream, upstream_model) = match words[..] {
         [pattern, upstream] => (pattern, upstream, None),
-        [pattern, upstream, name_there] => (pattern, upstream, Some(name_there)),
+        [pattern, upstream, upstream_model] => (pattern, upstream, Some(upstream_model)),
         _ => return Err(MODEL_FORM),
     };
-    if !is_model(pattern) || !name_there.is_none_or(is_model) {
+    if !is_model(pattern) || !upstream_model.is_none_or(is_model) {
         return Err("its names must be 1 to 128 characters of visible ASCII");
     }
-    match (pattern.find('*'), name_there) {
+    match (pattern.find('*'), upstream_model) {
         (Some(at), _) if at + 1 < pattern.len() => return Err("`*` may only end its name"),
         (Some(_), Some(_)) => {
-            return Err("its name ends in `*`, so it cannot have another name there");
+            return Err("its name ends in `*`, so it cannot have a different name at the upstream");
         }
-        (None, Some(name)) if name.contains('*') => return Err("its name there has a `*`"),
+        (None, Some(name)) if name.contains('*') => {
+            return Err("its name at the upstream contains `*`");
+        }
         _ => {}
     }
     Ok(ModelSetting {
         pattern: pattern.into(),
         upstream: upstream.into(),
-        name_there: name_there.map(Into::into),
+        upstream_model: upstream_model.map(Into::into),
     })
 }
 

@@ -3,11 +3,10 @@
 /// Minimum similarity of a suggestion, from 0 to 1. Clap uses the same value.
 const SIMILARITY_MIN: f64 = 0.7;
 
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |known| strsim::jaro(name, known);
-    let alike = known.map(|known| (likeness(known), known));
-    let alike = alike.filter(|(likeness, _)| *likeness > SIMILARITY_MIN);
-    let best = alike.max_by(|(one, _), (other, _)| one.total_cmp(other));
+pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let candidates = names.map(|candidate| (strsim::jaro(name, candidate), candidate));
+    let candidates = candidates.filter(|(similarity, _)| *similarity > SIMILARITY_MIN);
+    let best = candidates.max_by(|(one, _), (other, _)| one.total_cmp(other));
     best.map(|(_, name)| name)
 }
 
@@ -17,9 +16,9 @@ mod tests {
     use crate::config::Setting;
 
     #[test]
-    fn misspelt_names_are_near_to_those_that_were_meant() {
+    fn a_misspelled_name_suggests_the_closest_setting() {
         let settings = Setting::all();
-        for (name, meant) in [
+        for (name, expected) in [
             ("listne", Some("listen")),
             ("redis", Some("redis_url")),
             ("signing_key_file", Some("signing_keys_file")),
@@ -29,7 +28,7 @@ mod tests {
             ("", None),
         ] {
             let names = settings.iter().map(|setting| setting.name);
-            assert_eq!(nearest(name, names), meant, "{name}");
+            assert_eq!(nearest(name, names), expected, "{name}");
         }
     }
 }

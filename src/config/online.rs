@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::{Fault, Given, SettingsError, UpstreamKind, UpstreamSetting, Values, is_model, url_of};
 use threadkeep_online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 
-const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
-const IMAGES_FORM: &str = "an upstream of `upstreams`, not of kind anthropic, and the name of a model there, with a space between";
+const SEARCH_FORM: &str = "a kind and a URL, separated by a space; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
+const IMAGES_FORM: &str = "an upstream of `upstreams` whose kind is not anthropic, and the name of one of its models, separated by a space";
 
 /// Settings of model tools that call other servers. A tool without settings is unavailable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ fn search(values: &mut Values) -> Result<Option<SearchSettings>, SettingsError> 
         return Err(form());
     };
     let mut kinds = SearchKind::ALL.into_iter();
-    let kind = kinds.find(|known| known.as_str() == kind);
+    let kind = kinds.find(|candidate| candidate.as_str() == kind);
     let kind = kind.ok_or_else(form)?;
     let url = url_of(url).map_err(|_| form())?;
     let url = url.parse().map_err(|_| form())?;
@@ -107,8 +107,8 @@ fn images(
     };
     let words: Vec<_> = text.split_ascii_whitespace().collect();
     let has_images = |name| {
-        let mut known = upstreams.iter().filter(|known| known.name == name);
-        known.any(|known| known.kind != UpstreamKind::Anthropic)
+        let mut named = upstreams.iter().filter(|upstream| upstream.name == name);
+        named.any(|upstream| upstream.kind != UpstreamKind::Anthropic)
     };
     match words[..] {
         [upstream, model] if is_model(model) && has_images(upstream) => Ok(Some(ImagesSetting {

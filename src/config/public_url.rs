@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_a_scheme_and_a_host_and_may_have_a_path() {
+    fn a_public_url_has_a_scheme_and_a_host_and_may_have_a_path() {
         let read = |text: &str| {
             let given = Given::new("public_url", text.into(), "test".into());
             read(&given).ok()
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_of_an_address_is_what_browsers_send() {
+    fn the_origin_matches_what_browsers_send() {
         for (url, origin) in [
             ("", None),
             ("https://T.example/api", Some("https://t.example")),

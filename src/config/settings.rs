@@ -157,7 +157,7 @@ impl Settings {
                 .map(NonZeroU64::new)?,
             reserved_keys: values
                 .take("reserved_keys")
-                .parse("up to 64 keys, or beginnings of keys with `*` behind them")?,
+                .parse("up to 64 keys, or key prefixes followed by `*`")?,
             entries,
             scopes: scopes(values)?,
             conversation_ttl: conversation_ttl(values)?,

@@ -65,7 +65,7 @@ fn refusal(layers: &Layers) -> String {
 }
 
 #[test]
-fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
+fn the_default_file_contains_the_defaults_and_every_entry_is_read() {
     let mut values = Layers::default().merge().unwrap();
 
     let provenance = values.provenance();
@@ -88,7 +88,7 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
 }
 
 #[test]
-fn flags_are_stronger_than_the_environment_and_that_than_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let file = TempFile::new("layers", "max_keys = 1\nkey_prefix = 'f'\nworkers = 3\n");
     let mut layers = environment(&[("MAX_KEYS", "2"), ("KEY_PREFIX", "e")]);
     layers.flags.insert("max_keys".into(), "4".into());
@@ -111,7 +111,7 @@ fn flags_are_stronger_than_the_environment_and_that_than_the_file() {
 }
 
 #[test]
-fn the_file_that_a_flag_names_takes_the_place_of_the_others() {
+fn the_file_of_a_flag_replaces_all_other_files() {
     let strong = TempFile::new("strong", "max_keys = 1\n");
     let weak = TempFile::new("weak", "max_keys = 2\n");
     let mut layers = environment(&[("CONFIG", weak.as_str())]);
@@ -124,7 +124,7 @@ fn the_file_that_a_flag_names_takes_the_place_of_the_others() {
 }
 
 #[test]
-fn what_is_not_a_setting_is_refused_in_every_layer() {
+fn unknown_settings_are_rejected_in_every_layer() {
     let file = TempFile::new("unknown", "[database]\nlisten = 'x'\n");
     let mut in_flags = Layers::default();
     in_flags.flags.insert("max_key".into(), "1".into());
@@ -144,7 +144,7 @@ fn what_is_not_a_setting_is_refused_in_every_layer() {
 }
 
 #[test]
-fn a_file_takes_lists_as_arrays() {
+fn a_file_may_contain_lists_as_arrays() {
     let text = "cors_origins = ['https://a.example', 'https://b.example']\n";
     let file = TempFile::new("arrays", text);
 
@@ -154,8 +154,8 @@ fn a_file_takes_lists_as_arrays() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
-    for (name, text, said) in [
+fn an_invalid_value_is_rejected_with_its_name_and_source() {
+    for (name, text, expected) in [
         ("LISTEN", "localhost", "an address and a port"),
         ("WORKERS", "-1", "a number of threads"),
         ("THREAD_TTL_SECONDS", "0", "1 to"),
@@ -189,13 +189,13 @@ fn a_value_that_cannot_be_used_is_refused_by_name_and_source() {
             refusal.starts_with(&format!("the setting `{setting}` from THREADKEEP_{name}: ")),
             "{refusal}"
         );
-        assert!(refusal.contains(said), "{refusal}");
+        assert!(refusal.contains(expected), "{refusal}");
         assert!(!refusal.contains(SECRET));
     }
 }
 
 #[test]
-fn only_a_loopback_address_goes_without_a_strong_signing_key() {
+fn only_loopback_addresses_allow_missing_or_short_signing_keys() {
     let listen = ("LISTEN", "0.0.0.0:8080");
     let strong = format!("a:{SECRET}");
     let warnings = |keys: &str| {
@@ -213,7 +213,7 @@ fn only_a_loopback_address_goes_without_a_strong_signing_key() {
 }
 
 #[test]
-fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
+fn only_loopback_addresses_allow_api_keys_under_16_bytes() {
     let strong = format!("a:{SECRET}");
     let signing = ("SIGNING_KEYS", strong.as_str());
     let api = |listen, keys| environment(&[("LISTEN", listen), signing, ("API_KEYS", keys)]);
@@ -233,9 +233,9 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
         "192.0.2.1:80",
         "[::ffff:192.0.2.1]:80",
     ] {
-        let told = refusal(&api(open, short));
+        let message = refusal(&api(open, short));
         assert_eq!(
-            told,
+            message,
             "the setting `api_keys` from THREADKEEP_API_KEYS: key 2: its secret must have at least 16 \
              bytes unless `listen` is a loopback address"
         );
@@ -248,7 +248,7 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
 }
 
 #[test]
-fn the_variables_for_clients_are_no_settings() {
+fn the_variables_for_clients_are_not_settings() {
     let layers = environment(&[("URL", "http://there:1"), ("API_KEY", "a key")]);
 
     load(&layers).unwrap();
@@ -260,12 +260,12 @@ fn the_variables_for_clients_are_no_settings() {
     let own = ClientSettings::parse(&environment(&[("API_KEYS", &keys)])).unwrap();
     assert_eq!(own.server, "http://127.0.0.1:8080");
     assert_eq!(own.api_key.as_deref(), Some(SECRET));
-    let told = refusal(&environment(&[("API_KEYZ", "a")]));
-    assert!(told.contains("api_keyz"), "{told}");
+    let message = refusal(&environment(&[("API_KEYZ", "a")]));
+    assert!(message.contains("api_keyz"), "{message}");
 }
 
 #[test]
-fn rights_are_for_keys_that_there_are_and_each_is_known() {
+fn rights_must_be_known_and_belong_to_existing_keys() {
     let with = |rights: &str| {
         let keys = format!("a:{SECRET},b:{SECRET}b");
         environment(&[("API_KEYS", &keys), ("API_KEY_RIGHTS", rights)])
@@ -289,14 +289,14 @@ fn rights_are_for_keys_that_there_are_and_each_is_known() {
             "key 2: its name is taken by an earlier one",
         ),
     ] {
-        let told = refusal(&with(given));
-        assert!(told.contains("`api_key_rights`"), "{told}");
-        assert!(told.contains(rule), "{told}");
+        let message = refusal(&with(given));
+        assert!(message.contains("`api_key_rights`"), "{message}");
+        assert!(message.contains(rule), "{message}");
     }
 }
 
 #[test]
-fn a_cookie_that_a_browser_would_drop_is_the_fault_of_the_setting_that_asks_for_it() {
+fn an_invalid_cookie_is_reported_for_the_setting_that_causes_it() {
     for (set, name) in [
         (&[("COOKIE_SAME_SITE", "none")][..], "cookie_same_site"),
         (&[("COOKIE_PARTITIONED", "true")], "cookie_partitioned"),
@@ -308,16 +308,16 @@ fn a_cookie_that_a_browser_would_drop_is_the_fault_of_the_setting_that_asks_for_
             "cookie_same_site",
         ),
     ] {
-        let told = refusal(&environment(set));
+        let message = refusal(&environment(set));
 
         let begin = format!(
             "the setting `{name}` from THREADKEEP_{}: ",
             name.to_ascii_uppercase()
         );
-        assert!(told.starts_with(&begin), "{told}");
+        assert!(message.starts_with(&begin), "{message}");
     }
-    let told = refusal(&environment(&[("COOKIE_SAME_SITE", "none")]));
-    assert!(told.contains("`cookie_secure` is always"), "{told}");
+    let message = refusal(&environment(&[("COOKIE_SAME_SITE", "none")]));
+    assert!(message.contains("`cookie_secure` is always"), "{message}");
 }
 
 #[test]
@@ -336,13 +336,13 @@ fn secrets_come_from_a_file_or_a_setting_but_not_both() {
 }
 
 #[test]
-fn the_key_that_signs_is_one_of_the_keys() {
+fn the_signing_key_is_one_of_the_keys() {
     let keys = format!("old:{SECRET},new:{SECRET}");
     let chosen = |name| environment(&[("SIGNING_KEYS", &keys), ("SIGNING_KEY", name)]);
-    let place = |layers| load(&layers).unwrap().signing_keys.unwrap().chosen();
+    let index = |layers| load(&layers).unwrap().signing_keys.unwrap().chosen();
 
-    assert_eq!(place(chosen("")), 0);
-    assert_eq!(place(chosen("new")), 1);
+    assert_eq!(index(chosen("")), 0);
+    assert_eq!(index(chosen("new")), 1);
     for unknown in ["newer", &format!("new:{SECRET}")] {
         let refusal = refusal(&chosen(unknown));
         assert!(refusal.contains("`signing_key`"), "{refusal}");
@@ -353,7 +353,7 @@ fn the_key_that_signs_is_one_of_the_keys() {
 }
 
 #[test]
-fn a_provider_needs_what_it_goes_by() {
+fn a_provider_requires_its_settings() {
     let header = ("IDENTITY", "header");
     let secret = ("IDENTITY_SECRET", SECRET);
     let proxies = ("TRUSTED_PROXIES", "10.0.0.1");
@@ -375,7 +375,7 @@ fn a_provider_needs_what_it_goes_by() {
 }
 
 #[test]
-fn owners_need_what_they_go_by() {
+fn owners_require_their_settings() {
     let header = ("OWNER", "header");
     let proxies = ("TRUSTED_PROXIES", "10.0.0.1");
     let name = ("IDENTITY_HEADER", "x-user");
@@ -399,7 +399,7 @@ fn owners_need_what_they_go_by() {
 }
 
 #[test]
-fn neither_report_nor_debug_form_nor_error_holds_a_secret() {
+fn reports_debug_output_and_errors_contain_no_secrets() {
     let mut layers = environment(&[
         ("SIGNING_KEYS", &format!("a:{SECRET}")),
         ("API_KEYS", &format!("b:{SECRET}")),
@@ -418,7 +418,7 @@ fn neither_report_nor_debug_form_nor_error_holds_a_secret() {
 }
 
 #[test]
-fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
+fn each_endpoint_requires_a_secret() {
     const ONE: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let both = format!("b:{ONE},a:{ONE}");
     let of = |webhooks: &str, secrets: &str, allow_private: &str| {
@@ -441,7 +441,7 @@ fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
     assert_eq!(a.types.iter().count(), 2);
     assert_eq!(b.secret().expose(), ONE);
     assert!(!format!("{settings:?}").contains(&ONE[6..20]));
-    for (webhooks, secrets, said) in [
+    for (webhooks, secrets, expected) in [
         ("a", &*both, "1: it must be a name"),
         ("a https://a.example", &*both, "1: it must be a name"),
         ("a ftp://a.example thread.created", &*both, "its URL"),
@@ -454,13 +454,13 @@ fn endpoints_have_a_secret_each_and_several_while_it_is_replaced() {
         ("a https://a.example thread.created", &*both, "no endpoint"),
     ] {
         let refusal = refusal(&of(webhooks, secrets, "false"));
-        assert!(refusal.contains(said), "{said} in {refusal}");
+        assert!(refusal.contains(expected), "{expected} in {refusal}");
         assert!(!refusal.contains("whsec_MfKQ"), "{refusal}");
     }
 }
 
 #[test]
-fn limits_of_scopes_are_settings() {
+fn scope_limits_are_read_from_settings() {
     let layers = environment(&[
         ("HISTORY_MAX_BYTES", "100"),
         ("HISTORY_DROP_OLDEST", "true"),
@@ -491,7 +491,7 @@ fn limits_of_scopes_are_settings() {
 }
 
 #[test]
-fn a_rate_is_a_count_and_a_period_and_none_when_it_is_empty() {
+fn a_rate_is_a_count_and_a_period_or_empty() {
     let set = environment(&[("RATE_WRITES", "60/1m burst 10"), ("RATE_NEW_THREADS", " ")]);
     let rates = load(&set).unwrap().rates;
 
@@ -501,15 +501,15 @@ fn a_rate_is_a_count_and_a_period_and_none_when_it_is_empty() {
     assert!(load(&Layers::default()).unwrap().rates.are_off());
     for name in ["RATE_WRITES", "RATE_NEW_THREADS", "RATE_THREAD_WRITES"] {
         for text in ["60", "0/1m", "60/2d", "60/1m burst 61"] {
-            let told = refusal(&environment(&[(name, text)]));
-            assert!(told.contains(&format!("THREADKEEP_{name}")), "{told}");
-            assert!(told.contains("such as 60/1m"), "{told}");
+            let message = refusal(&environment(&[(name, text)]));
+            assert!(message.contains(&format!("THREADKEEP_{name}")), "{message}");
+            assert!(message.contains("such as 60/1m"), "{message}");
         }
     }
 }
 
 #[test]
-fn a_log_filter_that_would_log_nothing_by_mistake_is_refused() {
+fn invalid_log_filters_are_rejected() {
     for (text, wrong) in [
         ("warning", "warning"),
         ("inf", "inf"),
@@ -524,23 +524,23 @@ fn a_log_filter_that_would_log_nothing_by_mistake_is_refused() {
         ("threadkeep[span=debug", "threadkeep[span=debug"),
         ("[{a=(}]=debug", "[{a=(}]=debug"),
     ] {
-        let told = refusal(&environment(&[("LOG", text)]));
+        let message = refusal(&environment(&[("LOG", text)]));
 
         let begin = format!("the setting `log` from THREADKEEP_LOG: `{wrong}` is ");
-        assert!(told.starts_with(&begin), "{told}");
+        assert!(message.starts_with(&begin), "{message}");
         assert!(
-            told.contains("off, error, warn, info, debug, trace"),
-            "{told}"
+            message.contains("off, error, warn, info, debug, trace"),
+            "{message}"
         );
     }
     for nothing in ["", " ", ",", " , "] {
-        let told = refusal(&environment(&[("LOG", nothing)]));
-        assert!(told.contains("such as info"), "{told}");
+        let message = refusal(&environment(&[("LOG", nothing)]));
+        assert!(message.contains("such as info"), "{message}");
     }
 }
 
 #[test]
-fn a_log_filter_is_all_that_its_syntax_promises() {
+fn valid_log_filters_are_accepted() {
     let filter = |text: &str| {
         let settings = load(&environment(&[("LOG", text)]));
         settings.map(|settings| settings.log.filter)
@@ -575,7 +575,7 @@ fn a_log_filter_is_all_that_its_syntax_promises() {
 }
 
 #[test]
-fn earlier_names_of_settings_work_with_a_warning_and_yield_to_the_present_ones() {
+fn earlier_names_work_with_a_warning_and_current_names_take_precedence() {
     let file = TempFile::new(
         "renamed",
         "turn_max_steps = 4\nturns_max = 5\nresponses_max = 6\n",

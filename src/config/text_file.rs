@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::{fs, io};
 
-const MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a file, and removes its byte order mark. Rejects UTF-16 with [`InvalidData`](io::ErrorKind::InvalidData).
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
-    remove_mark(&mut bytes)?;
+    remove_byte_order_mark(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -19,15 +19,15 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
 }
 
 /// Removes a byte order mark from the beginning of `text`. Fails if `text` is UTF-16.
-pub(crate) fn remove_mark(text: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn remove_byte_order_mark(text: &mut Vec<u8>) -> io::Result<()> {
     match text[..] {
         // UTF-16 that begins with a byte order mark or an ASCII character
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(invalid("it is UTF-16: save it as UTF-8"))
         }
         _ => {
-            if text.starts_with(MARK) {
-                text.drain(..MARK.len());
+            if text.starts_with(BYTE_ORDER_MARK) {
+                text.drain(..BYTE_ORDER_MARK.len());
             }
             Ok(())
         }
@@ -43,10 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_no_part_of_a_text_and_utf_16_is_refused() {
+    fn byte_order_marks_are_removed_and_utf_16_is_rejected() {
         let read = |bytes: &[u8]| {
             let mut text = bytes.to_vec();
-            remove_mark(&mut text).map(|()| text)
+            remove_byte_order_mark(&mut text).map(|()| text)
         };
         for (bytes, text) in [
             (&b"\xef\xbb\xbfa"[..], &b"a"[..]),

@@ -4,7 +4,7 @@ use super::{Fault, Given, SettingsError, Values};
 use threadkeep_domain::{EventType, EventTypes, is_name};
 use threadkeep_webhooks::{Endpoint, EndpointUrl, Secret};
 
-const FORM: &str = "it must be a name, a URL and event types, with spaces between";
+const FORM: &str = "it must be a name, a URL and event types, separated by spaces";
 
 struct Item<'a> {
     name: &'a str,
@@ -61,7 +61,7 @@ fn item(text: &str, allow_private: bool) -> Result<Item<'_>, &'static str> {
     let types: Vec<EventType> = words
         .map(str::parse)
         .collect::<Result<_, _>>()
-        .map_err(|_| "it has an event type that there is not")?;
+        .map_err(|_| "it has an unknown event type")?;
     if types.is_empty() {
         return Err(FORM);
     }
@@ -82,7 +82,7 @@ fn secrets<'a>(
             .split_once(':')
             .ok_or_else(|| fault(given, index, "it must be `name:whsec_..`"))?;
         if !items.iter().any(|item| item.name == name) {
-            return Err(fault(given, index, "its name is that of no endpoint"));
+            return Err(fault(given, index, "no endpoint has its name"));
         }
         let rule = "its secret must be `whsec_` and base64 of 24 to 64 bytes";
         let secret = secret.parse().map_err(|_| fault(given, index, rule))?;

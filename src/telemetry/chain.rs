@@ -7,16 +7,16 @@ pub struct Chain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = self.0.to_string();
-        f.write_str(&told)?;
+        let mut previous = self.0.to_string();
+        f.write_str(&previous)?;
         let mut source = self.0.source();
         while let Some(error) = source {
             // skips a source that the error's text already contains
             let text = error.to_string();
-            if !told.ends_with(&text) {
+            if !previous.ends_with(&text) {
                 write!(f, ": {text}")?;
             }
-            told = text;
+            previous = text;
             source = error.source();
         }
         Ok(())

@@ -54,13 +54,13 @@ fn deliveries(
         ("webhook", &events.webhooks),
         ("subscriber", &events.subscribers),
     ];
-    let deliveries = consumers.into_iter().flat_map(|(consumer, of)| {
+    let deliveries = consumers.into_iter().flat_map(|(consumer, delivery)| {
         let DeliveryCounters {
             delivered,
             failed,
             parked,
             lag: _,
-        } = of;
+        } = delivery;
         let outcomes = [
             ("delivered", delivered),
             ("attempt_failed", failed),
@@ -74,7 +74,8 @@ fn deliveries(
     let help = "Deliveries to webhook endpoints and to subscribers of this process, by outcome";
     counters(encoder, "deliveries", help, deliveries)?;
     let now_ms = Clock::system().now_ms();
-    let lags = consumers.map(|(consumer, of)| (consumer, of.lag.ms_at(now_ms) as f64 / 1000.0));
+    let lags = consumers
+        .map(|(consumer, delivery)| (consumer, delivery.lag.ms_at(now_ms) as f64 / 1000.0));
     let help = "Age of the oldest undelivered event";
     let (lags, unit) = (by("consumer", lags), Some(&Unit::Seconds));
     gauges(encoder, "delivery_lag", help, unit, lags)

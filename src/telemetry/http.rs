@@ -48,12 +48,12 @@ impl HttpMetrics {
         let help = "Requests, by how their thread was identified and by signing key";
         registry.register("requests_identified", help, metrics.identities.clone());
         let help =
-            "Requests with a cookie that was ignored, as it is malformed or no key verifies it";
+            "Requests with a cookie that was ignored because it is malformed or no key verifies it";
         registry.register("cookies_rejected", help, metrics.rejected_cookies.clone());
         for rejected in [RejectedCookie::Malformed, RejectedCookie::Unverified] {
             metrics.rejected_cookie(rejected);
         }
-        let help = "Writes of pages of other origins without any cookie, which got a new thread";
+        let help = "Writes without a cookie from pages of other origins; each got a new thread";
         registry.register(
             "foreign_writes_without_cookie",
             help,
@@ -110,11 +110,11 @@ impl RouteSeries {
         status: StatusCode,
     ) -> &AnswerSeries {
         let method = method_label(method);
-        let known = self
+        let position = self
             .requests
             .iter()
-            .position(|known| known.method == method && known.status == status);
-        let index = known.unwrap_or_else(|| {
+            .position(|series| series.method == method && series.status == status);
+        let index = position.unwrap_or_else(|| {
             let labels = Request {
                 route: Arc::clone(&self.route),
                 method,

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counts_are_shown_as_they_are_when_they_are_asked_for() {
+    fn the_current_counts_are_encoded() {
         let mut registry = Registry::default();
         let links = || Links {
             unconfirmed: 3,

@@ -16,14 +16,14 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::current::{counter, register};
 
 /// Maximum total size of queued lines, in bytes. Further lines are dropped.
-const WAITING_MAX: usize = 4 * 1_048_576;
+const QUEUED_BYTES_MAX: usize = 4 * 1_048_576;
 /// Maximum time that the process waits for queued lines when it exits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 static DROPPED: AtomicU64 = AtomicU64::new(0);
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+static QUEUED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Queues lines for the thread that writes them. Its `write` never returns an error, because `tracing` would report the
 /// error on stderr with a macro that can panic.
@@ -38,7 +38,7 @@ enum Message {
 }
 
 struct Lines<W> {
-    to: W,
+    writer: W,
     /// True if only part of the last line was written.
     is_cut: bool,
 }
@@ -49,9 +49,12 @@ impl LogWriter {
             return Ok(started);
         }
         // bypass the lock of `io::stderr`, so that a panicking thread never has to wait for that lock
-        let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+        let writer = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (sender, messages) = channel();
-        let lines = Lines { to, is_cut: false };
+        let lines = Lines {
+            writer,
+            is_cut: false,
+        };
         thread::Builder::new()
             .name("log".into())
             .spawn(move || lines.write_all(&messages))?;
@@ -73,7 +76,7 @@ pub fn flush_log() {
 pub fn register_log(registry: &mut Registry) {
     register(registry, |encoder| {
         let dropped = DROPPED.load(Ordering::Relaxed);
-        let help = "Lines of the log that were lost because stderr did not take them";
+        let help = "Log lines dropped because stderr did not accept them";
         counter(encoder, "log_lines_dropped", help, dropped)
     });
 }
@@ -88,10 +91,10 @@ impl<'a> MakeWriter<'a> for LogWriter {
 
 impl Write for &LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let before = WAITING.fetch_add(line.len(), Ordering::Relaxed);
-        let fits = before + line.len() <= WAITING_MAX;
+        let before = QUEUED_BYTES.fetch_add(line.len(), Ordering::Relaxed);
+        let fits = before + line.len() <= QUEUED_BYTES_MAX;
         if !fits || self.0.send(Message::Line(line.into())).is_err() {
-            WAITING.fetch_sub(line.len(), Ordering::Relaxed);
+            QUEUED_BYTES.fetch_sub(line.len(), Ordering::Relaxed);
             DROPPED.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -110,7 +113,7 @@ impl<W: Write> Lines<W> {
                     if self.write(&line).is_err() {
                         DROPPED.fetch_add(1, Ordering::Relaxed);
                     }
-                    WAITING.fetch_sub(line.len(), Ordering::Relaxed);
+                    QUEUED_BYTES.fetch_sub(line.len(), Ordering::Relaxed);
                 }
                 Message::Flush(done) => drop(done.send(())),
             }
@@ -126,7 +129,7 @@ impl<W: Write> Lines<W> {
 
     fn write_part(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
-            match self.to.write(rest) {
+            match self.writer.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -171,20 +174,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_written_in_parts_and_one_that_was_cut_ends_before_the_next() {
+    fn a_partially_written_line_ends_before_the_next_line() {
         let mut lines = Lines {
-            to: Disk::default(),
+            writer: Disk::default(),
             is_cut: false,
         };
         lines.write(b"whole line\n").unwrap();
         lines.write_part(b"cut").unwrap();
         lines.is_cut = true;
-        lines.to.is_full = true;
+        lines.writer.is_full = true;
         assert!(lines.write(b"lost\n").is_err());
-        lines.to.is_full = false;
+        lines.writer.is_full = false;
         lines.write(b"last\n").unwrap();
 
-        let text = String::from_utf8(lines.to.text).unwrap();
+        let text = String::from_utf8(lines.writer.text).unwrap();
         assert_eq!(text, "whole line\ncut\nlast\n");
     }
 }

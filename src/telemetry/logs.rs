@@ -10,11 +10,11 @@ use super::log_writer::LogWriter;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    #[error("invalid filter of the log")]
+    #[error("invalid log filter")]
     Filter(#[from] ParseError),
     #[error("the log cannot write to stderr")]
     Stderr(#[from] io::Error),
-    #[error("the log is started already")]
+    #[error("the log has already been started")]
     Started(#[from] SetGlobalDefaultError),
 }
 
@@ -57,7 +57,7 @@ fn quiet(filter: &str) -> Targets {
         .filter(|(name, ..)| !filter.contains(name));
     Targets::new()
         .with_default(LevelFilter::TRACE)
-        .with_targets(unnamed.map(|(_, target, most)| (target, most)))
+        .with_targets(unnamed.map(|(_, target, level)| (target, level)))
 }
 
 fn parse(filter: &str) -> Result<EnvFilter, LogError> {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_is_shown_as_it_is_when_it_is_asked_for() {
+    fn the_current_memory_use_is_encoded() {
         let mut registry = Registry::default();
         let memory_use = || MemoryUse {
             limit_bytes: 9,

@@ -34,7 +34,6 @@ const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
 /// The metric handles of one worker, so that requests need no label lookups. The only locks that workers share are
@@ -44,7 +43,6 @@ pub struct Observer {
     metrics: HttpMetrics,
     recorder: Arc<RouteRecorder>,
     logs: RequestLogs,
-    /// Records spans if a collector is configured.
     tracer: Option<Tracer>,
     routes: RefCell<BTreeMap<String, RouteSeries>>,
     callers: RefCell<Vec<CallerSeries>>,
@@ -115,8 +113,8 @@ impl Observer {
         {
             return Some(Context::recorded(recording, start));
         }
-        let is_wanted = parent.is_some() || self.logs.slow.is_some();
-        is_wanted.then(|| Context::new(parent, start))
+        let is_needed = parent.is_some() || self.logs.slow.is_some();
+        is_needed.then(|| Context::new(parent, start))
     }
 
     fn observe<B>(
@@ -206,11 +204,11 @@ impl Observer {
             );
         }
         let mut callers = self.callers.borrow_mut();
-        let known = callers
+        let existing = callers
             .iter()
-            .find(|known| known.source == caller.source && known.key_name == caller.key_name);
-        if let Some(known) = known {
-            known.counter.inc();
+            .find(|series| series.source == caller.source && series.key_name == caller.key_name);
+        if let Some(existing) = existing {
+            existing.counter.inc();
             return;
         }
         let labels = Identity {
@@ -255,16 +253,16 @@ fn audit(
 }
 
 fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
-    fn known<E: ResponseError + std::error::Error + 'static>(
+    fn downcast<E: ResponseError + std::error::Error + 'static>(
         error: &Error,
     ) -> Option<&(dyn std::error::Error + 'static)> {
         error.as_error::<E>().map(|error| error as _)
     }
-    known::<ApiError>(error)
-        .or_else(|| known::<AgentuityError>(error))
-        .or_else(|| known::<RelayError>(error))
-        .or_else(|| known::<OpenAiError>(error))
-        .or_else(|| known::<UseAgentError>(error))
+    downcast::<ApiError>(error)
+        .or_else(|| downcast::<AgentuityError>(error))
+        .or_else(|| downcast::<RelayError>(error))
+        .or_else(|| downcast::<OpenAiError>(error))
+        .or_else(|| downcast::<UseAgentError>(error))
 }
 
 fn is_unsent_call(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -304,7 +302,7 @@ impl Line<'_> {
             );
         }
         // the store's unavailability has already been logged
-        let is_told = self.is_shutdown_error || error.is_some_and(is_unsent_call);
+        let is_reported = self.is_shutdown_error || error.is_some_and(is_unsent_call);
         let error = error.map(|error| display(Chain(error)));
         macro_rules! line {
             ($level:ident, $message:literal) => {
@@ -321,7 +319,7 @@ impl Line<'_> {
                 )
             };
         }
-        match (status >= 500 && !is_told, logs_all) {
+        match (status >= 500 && !is_reported, logs_all) {
             (true, _) => line!(warn, "failed"),
             (false, true) => line!(info, "answered"),
             (false, false) => line!(debug, "answered"),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_is_shown_as_it_is_when_it_is_asked_for() {
+    fn the_current_cache_use_is_encoded() {
         let mut registry = Registry::default();
         let cache_use = || CacheUse {
             limit_bytes: 9,

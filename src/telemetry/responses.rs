@@ -52,27 +52,27 @@ impl ResponseMetrics {
             tokens: Family::default(),
         };
         registry.register("responses", "Responses that ended", metrics.ends.clone());
-        let help = "Time of responses from their request to their end";
+        let help = "Time from the request to the end of the response";
         registry.register_with_unit(
             "response_duration",
             help,
             Unit::Seconds,
             metrics.seconds.clone(),
         );
-        let help = "Answers of the model in responses";
+        let help = "Model answers per response";
         registry.register("response_steps", help, metrics.steps.clone());
-        let help = "Responses that this process went on with after another driver";
+        let help = "Responses that this process took over from another";
         registry.register("responses_taken_over", help, metrics.taken_over.clone());
         let help =
             "Responses that this process lost to another driver, or to a cancel by another process";
         registry.register("responses_fenced", help, metrics.fenced.clone());
-        let help = "Responses refused before they began";
+        let help = "Responses rejected before they started";
         registry.register("responses_rejected", help, metrics.refused.clone());
-        let help = "Calls of tools in responses";
+        let help = "Tool calls in responses";
         registry.register("tool_calls", help, metrics.calls.clone());
-        let help = "Requests to upstreams, each with its repetitions";
+        let help = "Requests to upstreams, each counted once with its retries";
         registry.register("upstream_requests", help, metrics.answers.clone());
-        let help = "Time of requests to upstreams, with their repetitions";
+        let help = "Duration of requests to upstreams, retries included";
         let seconds = metrics.answer_seconds.clone();
         registry.register_with_unit("upstream_duration", help, Unit::Seconds, seconds);
         let help = "Tokens that models have read and written";

@@ -16,8 +16,8 @@ fn show(sockets: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result
     let help = "Open sockets on /thread/ws";
     gauge(encoder, "sockets", help, None, sockets.open.get())?;
     let help = "Sockets rejected because of their API key";
-    let turned_away = sockets.turned_away.get();
-    counter(encoder, "sockets_rejected", help, turned_away)?;
+    let rejected = sockets.rejected.get();
+    counter(encoder, "sockets_rejected", help, rejected)?;
     let help = "Saves recomputed because of a concurrent write";
     let conflicts = sockets.conflicts.get();
     counter(encoder, "socket_save_conflicts", help, conflicts)?;

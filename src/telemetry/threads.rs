@@ -88,7 +88,7 @@ mod tests {
     use threadkeep_domain::Stamp;
 
     #[test]
-    fn each_thread_counts_once_however_often_its_write_is_answered() {
+    fn replayed_writes_are_not_counted_again() {
         let mut registry = Registry::default();
         let metrics = ThreadMetrics::register(&mut registry);
         let written = |version, replayed| Written {

@@ -6,58 +6,58 @@ import { createApp, createRouter, hasWaitUntilPending } from "@agentuity/runtime
 type Step = [string, ...any[]];
 
 const router = createRouter();
-const held = new Map<string, () => void>();
+const waiting = new Map<string, () => void>();
 
 // [["push", "messages", "hello", 50], ["get", "name"], ..] -> the result of each call
 router.post("/thread", async (c) => {
-  const answers = [];
-  for (const [what, ...args] of (await c.req.json()) as Step[]) {
-    answers.push((await act(c.var.thread, what, args)) ?? null);
+  const results = [];
+  for (const [method, ...args] of (await c.req.json()) as Step[]) {
+    results.push((await callThread(c.var.thread, method, args)) ?? null);
   }
-  return c.json(answers);
+  return c.json(results);
 });
 
-function act(thread: any, what: string, args: any[]) {
-  switch (what) {
+function callThread(thread: any, method: string, args: any[]) {
+  switch (method) {
     case "getMetadata":
     case "setMetadata":
     case "empty":
     case "destroy":
-      return thread[what](...args);
-    case "hold": // until a POST to /release with this name
-      return new Promise<void>((resolve) => held.set(args[0], resolve));
+      return thread[method](...args);
+    case "hold": // waits for a POST to /release with this name
+      return new Promise<void>((resolve) => waiting.set(args[0], resolve));
     default:
-      return thread.state[what](...args);
+      return thread.state[method](...args);
   }
 }
 
 router.post("/release/:name", (c) => {
-  held.get(c.req.param("name"))?.();
-  return c.json(held.delete(c.req.param("name")));
+  waiting.get(c.req.param("name"))?.();
+  return c.json(waiting.delete(c.req.param("name")));
 });
 
-// answers true while the save of an answered request is pending
+// returns true while the save of an answered request is pending
 router.get("/pending", (c) => c.json(hasWaitUntilPending()));
 
 // ["get", "namespace", "key"] -> {"result": ..} or {"error": ..}; bytes are {"bytes": base64}
 router.post("/kv", async (c) => {
-  const [what, ...args] = received(await c.req.json()) as Step;
+  const [method, ...args] = decode(await c.req.json()) as Step;
   try {
-    return c.json({ result: sent(await (c.var.kv as any)[what](...args)) ?? null });
+    return c.json({ result: encode(await (c.var.kv as any)[method](...args)) ?? null });
   } catch (error: any) {
     return c.json({ error: `${error.statusCode}: ${error.message}` });
   }
 });
 
-function received(value: any): any {
-  if (Array.isArray(value)) return value.map(received);
+function decode(value: any): any {
+  if (Array.isArray(value)) return value.map(decode);
   return value?.bytes !== undefined ? Uint8Array.from(Buffer.from(value.bytes, "base64")) : value;
 }
 
-function sent(value: any): any {
+function encode(value: any): any {
   if (value instanceof ArrayBuffer) return { bytes: Buffer.from(value).toString("base64") };
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, sent(part)]));
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, encode(part)]));
 }
 
 await createApp({ router: { path: "/api", router }, analytics: false });

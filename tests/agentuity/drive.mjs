@@ -1,27 +1,27 @@
 // Drives two processes of the app over HTTP. agentuity.sh passes the settings for `Stage.open` as one JSON argument.
 
+import { concurrent } from "./concurrent.mjs";
 import { kv } from "./kv.mjs";
 import { outages } from "./outages.mjs";
 import { Stage } from "./stage.mjs";
 import { states } from "./states.mjs";
 import { threads } from "./threads.mjs";
-import { together } from "./together.mjs";
 
 const settings = JSON.parse(process.argv[2]);
-const tell = (claim) => `@agentuity/runtime ${settings.version}: ${claim}`;
+const line = (text) => `@agentuity/runtime ${settings.version}: ${text}`;
 
-const all = [...threads, ...together, ...states, ...kv, ...outages];
-const claims = all.filter(([claim]) => claim.includes(settings.only));
-if (claims.length === 0) throw new Error(`no check has "${settings.only}" in its line`);
+const tests = [...threads, ...concurrent, ...states, ...kv, ...outages];
+const selected = tests.filter(([name]) => name.includes(settings.only));
+if (selected.length === 0) throw new Error(`no test has "${settings.only}" in its name`);
 
 const stage = await Stage.open(settings);
-for (const [claim, check] of claims) {
+for (const [name, test] of selected) {
   try {
-    const found = await check(stage);
-    console.log(tell(claim + (found ? `; ${found}` : "")));
+    const details = await test(stage);
+    console.log(line(name + (details ? `; ${details}` : "")));
   } catch (error) {
-    const place = /\(?file:.*\)?$/m.exec(error.stack)?.[0];
-    console.error(`${tell(`FAILED: ${claim}`)}\n${error.message}\n    at ${place}`);
+    const location = /\(?file:.*\)?$/m.exec(error.stack)?.[0];
+    console.error(`${line(`FAILED: ${name}`)}\n${error.message}\n    at ${location}`);
     process.exitCode = 1;
   }
 }

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 
-import { ask } from "./visitor.mjs";
+import { request } from "./visitor.mjs";
 
 const DAY = 86_400;
 const MISSING = { exists: false };
 
 // Makes a call in the app. Returns the result or the error as an object.
 async function attempt(app, ...call) {
-  const response = await ask(`${app.url}/api/kv`, { method: "POST", body: call });
+  const response = await request(`${app.url}/api/kv`, { method: "POST", body: call });
   return response.json();
 }
 
@@ -20,17 +20,17 @@ async function call(app, ...call) {
 }
 
 // Returns the number of seconds until an entry expires, or undefined if it never expires.
-async function left(app, namespace, key) {
+async function secondsLeft(app, namespace, key) {
   const { expiresAt } = await call(app, "get", namespace, key);
   return expiresAt && (Date.parse(expiresAt) - Date.now()) / 1000;
 }
 
-function about(seconds, expected) {
-  assert.ok(Math.abs(seconds - expected) < 30, `${seconds} s left, and not about ${expected}`);
+function assertNear(seconds, expected) {
+  assert.ok(Math.abs(seconds - expected) < 30, `${seconds} s left, expected about ${expected}`);
 }
 
 export const kv = [
-  ["entries of all types are set by one process and got by the other", async ({ apps: [a, b] }) => {
+  ["one process sets entries of all types, and the other reads them", async ({ apps: [a, b] }) => {
     const bytes = { bytes: Buffer.from([0, 255, 10, 13, 128]).toString("base64") };
     const entries = [
       ["text", "hello, wörld", "hello, wörld", "text/plain"],
@@ -57,16 +57,16 @@ export const kv = [
     assert.deepEqual(await call(a, "getKeys", "types/of-é"), ["page"]);
   }],
 
-  ["an entry lives as long as its time or its namespace says", async ({ apps: [a, b] }) => {
+  ["an entry expires after its own TTL or the default of its namespace", async ({ apps: [a, b] }) => {
     const set = (params) => call(a, "set", "times", "key", "value", params);
     const times = [[undefined, 7 * DAY], [30, 60], [3600, 3600], [2e9, 365 * DAY]];
     for (const [ttl, expected] of times) {
       await set(ttl && { ttl });
-      about(await left(b, "times", "key"), expected);
+      assertNear(await secondsLeft(b, "times", "key"), expected);
     }
     for (const ttl of [null, 0]) {
       await set({ ttl });
-      assert.equal(await left(b, "times", "key"), undefined);
+      assert.equal(await secondsLeft(b, "times", "key"), undefined);
     }
     await call(a, "createNamespace", "short", { defaultTTLSeconds: 120 });
     await call(a, "createNamespace", "for-ever", { defaultTTLSeconds: 0 });
@@ -74,12 +74,12 @@ export const kv = [
     const namespaces = { short: 120, "for-ever": undefined, usual: 7 * DAY };
     for (const [namespace, expected] of Object.entries(namespaces)) {
       await call(b, "set", namespace, "key", "value");
-      const seconds = await left(a, namespace, "key");
-      expected === undefined ? assert.equal(seconds, undefined) : about(seconds, expected);
+      const seconds = await secondsLeft(a, namespace, "key");
+      expected === undefined ? assert.equal(seconds, undefined) : assertNear(seconds, expected);
     }
   }],
 
-  ["namespaces are searched, counted, listed and deleted", async ({ apps: [a, b] }) => {
+  ["namespaces can be searched, counted, listed and deleted", async ({ apps: [a, b] }) => {
     for (const n of [1, 2, 3]) await call(a, "set", "books", `book ${n}`, { n });
     await call(a, "set", "books", "note", "a text");
     const found = await call(b, "search", "books", "book");
@@ -105,7 +105,7 @@ export const kv = [
     assert.ok(!rest.includes("books") && !rest.includes("newest"), `${rest}`);
   }],
 
-  ["what cannot be is refused with words, and changes nothing", async ({ apps: [a, b] }) => {
+  ["an invalid write is rejected with a reason, and changes nothing", async ({ apps: [a, b] }) => {
     await call(a, "set", "limits", "key", "small");
     const { error } = await attempt(a, "set", "limits", "key", "x".repeat(1_048_577));
     assert.match(error, /^413: .*1048576/);
@@ -115,13 +115,13 @@ export const kv = [
     assert.deepEqual(await call(b, "get", "white-space", "key"), MISSING);
   }],
 
-  ["an entry is the same for the app and for /v1/kv", async ({ apps: [a], url, key }) => {
+  ["the app and /v1/kv access the same entries", async ({ apps: [a], url, key }) => {
     const headers = { authorization: `Bearer ${key}` };
     await call(a, "set", "shared", "from the app", { n: 1 });
-    const response = await ask(`${url}/v1/kv/shared/from%20the%20app`, { headers });
+    const response = await request(`${url}/v1/kv/shared/from%20the%20app`, { headers });
     assert.equal(response.headers.get("content-type"), "application/json");
     assert.equal(await response.text(), '{"n":1}');
-    await ask(`${url}/v1/kv/shared/from%20v1`, { method: "PUT", headers, body: [2] });
+    await request(`${url}/v1/kv/shared/from%20v1`, { method: "PUT", headers, body: [2] });
     assert.deepEqual((await call(a, "get", "shared", "from v1")).data, [2]);
   }],
 ];

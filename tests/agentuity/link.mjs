@@ -27,13 +27,13 @@ export class Link {
     return this.#server.address().port;
   }
 
-  // Closes all connections. Rejects new connections until `mend`.
+  // Closes all connections. Rejects new connections until `restore`.
   cut() {
     this.#cut = true;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.destroy());
   }
 
-  mend() {
+  restore() {
     this.#cut = false;
   }
 
@@ -61,7 +61,7 @@ export class Link {
       socket.setNoDelay(true);
       socket.on("error", () => {});
       socket.on("close", () => {
-        pair.forEach((other) => other.destroySoon());
+        pair.forEach((side) => side.destroySoon());
         if (this.#pairs.delete(pair)) tap?.closed();
       });
     }

@@ -5,13 +5,13 @@ const TEXT = 1;
 const CONTINUATION = 0;
 
 export class Messages {
-  #tell;
+  #onMessage;
   #bytes = Buffer.alloc(0);
   #parts = [];
   #state = "head";
 
-  constructor(tell) {
-    this.#tell = tell;
+  constructor(onMessage) {
+    this.#onMessage = onMessage;
   }
 
   read(chunk) {
@@ -33,7 +33,7 @@ export class Messages {
   #readFrame() {
     const bytes = this.#bytes;
     if (bytes.length < 2) return false;
-    if (bytes[0] & 0x70) throw new Error("a compressed frame, which nobody has agreed to");
+    if (bytes[0] & 0x70) throw new Error("a compressed frame, but no compression was negotiated");
     const masked = bytes[1] >> 7;
     let length = bytes[1] & 0x7f;
     let at = 2;
@@ -48,16 +48,16 @@ export class Messages {
     const payload = Buffer.from(bytes.subarray(at, at + length));
     if (masked) payload.forEach((byte, i) => (payload[i] = byte ^ mask[i & 3]));
     this.#bytes = bytes.subarray(at + length);
-    this.#take(bytes[0] & 0x0f, Boolean(bytes[0] & 0x80), payload);
+    this.#addFrame(bytes[0] & 0x0f, Boolean(bytes[0] & 0x80), payload);
     return true;
   }
 
-  #take(opcode, isLast, payload) {
+  #addFrame(opcode, isLast, payload) {
     if (opcode !== TEXT && opcode !== CONTINUATION) return;
     this.#parts.push(payload);
     if (!isLast) return;
     const text = Buffer.concat(this.#parts).toString();
     this.#parts = [];
-    this.#tell(JSON.parse(text));
+    this.#onMessage(JSON.parse(text));
   }
 }

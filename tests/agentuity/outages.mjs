@@ -52,49 +52,49 @@ class Traffic {
     this.#stopped = true;
     await Promise.all(this.#runs);
     await Promise.all(this.stage.apps.map(settled));
-    let [sent, acknowledged, found] = [0, 0, 0];
+    let [sent, acknowledged, stored] = [0, 0, 0];
     for (const visitor of this.visitors) {
       const { before, log } = await visitor.state();
-      assert.equal(before, "the outage", "what was there before is lost");
+      assert.equal(before, "the outage", "content from before the outage is lost");
       assert.equal(new Set(log).size, log.length, `written twice: ${log}`);
       const lost = this.#acknowledged(visitor).filter((number) => !log.includes(number));
       assert.deepEqual(lost, [], "acknowledged, and lost");
       sent += this.#writes(visitor).length;
       acknowledged += this.#acknowledged(visitor).length;
-      found += log.length;
+      stored += log.length;
     }
-    const asked = `${this.#next} requests, for which the runtime sent ${sent} writes`;
-    return `${asked}: ${acknowledged} were acknowledged, ${found} are there`;
+    const requests = `${this.#next} requests, for which the runtime sent ${sent} writes`;
+    return `${requests}: ${acknowledged} were acknowledged, ${stored} are stored`;
   }
 
   // Waits until `count` more requests are acknowledged.
   async advance(count) {
-    const all = () => this.visitors.flatMap((visitor) => this.#acknowledged(visitor)).length;
-    const goal = all() + count;
-    await eventually(() => assert.ok(all() >= goal, "nothing is acknowledged any more"));
+    const total = () => this.visitors.flatMap((visitor) => this.#acknowledged(visitor)).length;
+    const goal = total() + count;
+    await eventually(() => assert.ok(total() >= goal, "no more requests are acknowledged"));
   }
 }
 
 async function reconnectApps(stage) {
   const before = stage.wire.authenticated;
-  stage.door.cut();
-  stage.door.mend();
-  await eventually(() => assert.ok(stage.wire.authenticated >= before + 2, "nobody came back"));
+  stage.proxy.cut();
+  stage.proxy.restore();
+  await eventually(() => assert.ok(stage.wire.authenticated >= before + 2, "an app did not reconnect"));
 }
 
 export const outages = [
-  ["Redis is cut for 5 s", async (stage) => {
+  ["Redis is unreachable for 5 s", async (stage) => {
     const traffic = await Traffic.start(stage);
     await traffic.advance(40);
     stage.redis.cut();
     // longer than the store timeout
     await pause(5_000);
-    stage.redis.mend();
+    stage.redis.restore();
     await traffic.advance(40);
     return traffic.stop();
   }],
 
-  ["a replica stops, and another takes its place", async (stage) => {
+  ["a replica stops, and another replaces it", async (stage) => {
     const traffic = await Traffic.start(stage);
     await traffic.advance(40);
     assert.equal(await stage.replaceReplica(), 0);
@@ -102,13 +102,13 @@ export const outages = [
     return traffic.stop();
   }],
 
-  ["a handler that read nothing while it was cut off wipes nothing", async (stage) => {
+  ["a handler that could not read the thread during an outage erases nothing", async (stage) => {
     const [a, b] = stage.apps;
     let visitor;
     let name;
     // retry: on a busy machine, the app may reconnect before it reads, and then its read succeeds
     for (let tries = 0; name !== null; tries++) {
-      assert.ok(tries < 50, "it is never cut off");
+      assert.ok(tries < 50, "the read never fails");
       visitor = new Visitor(stage);
       await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
       const reconnected = reconnectApps(stage);
@@ -122,7 +122,7 @@ export const outages = [
     await visitor.has({ name: "Ada", log: [1], blind: true });
   }],
 
-  ["a handler that was cut off between its read and its save undoes nothing", async (stage) => {
+  ["a handler that reconnects between its read and its save overwrites nothing", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
     await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);

@@ -19,14 +19,14 @@ function start(log, line, env, program, ...args) {
   child.exited = new Promise((resolve) => child.on("close", (code) => resolve(code)));
   return new Promise((resolve, reject) => {
     let text = "";
-    const hear = (chunk) => {
+    const onOutput = (chunk) => {
       file.write(chunk);
-      const found = line.exec((text = text.slice(-4096) + chunk));
-      if (found) resolve([child, found[1]]);
+      const match = line.exec((text = text.slice(-4096) + chunk));
+      if (match) resolve([child, match[1]]);
     };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
-    const fail = (why) => reject(new Error(`${program} ${args.join(" ")} ${why}: ${text}`));
+    child.stdout.on("data", onOutput);
+    child.stderr.on("data", onOutput);
+    const fail = (reason) => reject(new Error(`${program} ${args.join(" ")} ${reason}: ${text}`));
     child.on("error", fail);
     child.exited.then((code) => fail(`ended with ${code}`));
     setTimeout(fail, 120_000, "does not listen").unref();
@@ -45,7 +45,7 @@ export class Stage {
     stage.#settings = settings;
     stage.redis = await Link.to({ path: settings.redis });
     await stage.startReplica();
-    stage.door = await Link.to(stage.#target, stage.wire.tap);
+    stage.proxy = await Link.to(stage.#target, stage.wire.tap);
     const telemetry = { AGENTUITY_CLOUD_ORG_ID: "org_1", AGENTUITY_CLOUD_PROJECT_ID: "proj_1" };
     // app "a" reports each request to /session, as a deployed app does
     stage.apps = await Promise.all([stage.#startApp("a", telemetry), stage.#startApp("b", {})]);
@@ -81,7 +81,7 @@ export class Stage {
     const [replica, address] = await start(log, listening, env, program);
     this.#replicas.push(replica);
     this.address = address;
-    this.door?.move(this.#target);
+    this.proxy?.move(this.#target);
     return replica;
   }
 
@@ -93,21 +93,21 @@ export class Stage {
     return before.exited;
   }
 
-  async #startApp(name, more) {
+  async #startApp(name, extraEnv) {
     const { bun, directory, entry, key, prefix, logs } = this.#settings;
-    const door = `http://127.0.0.1:${this.door.port}`;
+    const proxyUrl = `http://127.0.0.1:${this.proxy.port}`;
     const env = {
       AGENTUITY_SDK_KEY: key,
       AGENTUITY_REGION: "local",
-      AGENTUITY_TRANSPORT_URL: door,
-      AGENTUITY_CATALYST_URL: door,
-      AGENTUITY_KEYVALUE_URL: door,
+      AGENTUITY_TRANSPORT_URL: proxyUrl,
+      AGENTUITY_CATALYST_URL: proxyUrl,
+      AGENTUITY_KEYVALUE_URL: proxyUrl,
       // nothing listens on this port
       AGENTUITY_STREAM_URL: "http://127.0.0.1:9",
       AGENTUITY_OTLP_URL: "http://127.0.0.1:9",
       PORT: "0",
       HOME: logs,
-      ...more,
+      ...extraEnv,
     };
     const log = { file: `${logs}/${prefix}-app-${name}.log`, cwd: directory };
     const [child, port] = await start(
@@ -119,6 +119,6 @@ export class Stage {
   async close() {
     for (const child of [...this.apps.map((app) => app.child), ...this.#replicas]) child.kill();
     await Promise.all(this.#replicas.map((replica) => replica.exited));
-    for (const link of [this.door, this.redis]) link?.close();
+    for (const link of [this.proxy, this.redis]) link?.close();
   }
 }

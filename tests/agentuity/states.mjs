@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { Visitor, ask, eventually } from "./visitor.mjs";
+import { Visitor, request, eventually } from "./visitor.mjs";
 
 // Returns the JSON text that the server stores when keys are set one at a time, with the keys sorted by bytes.
 function textOf(entries) {
@@ -14,14 +14,14 @@ function textOf(entries) {
 }
 
 export const states = [
-  ["a merge beyond 1 MiB is refused, and the state stays", async (stage) => {
+  ["a merge beyond 1 MiB is rejected, and the state is unchanged", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
     await visitor.do(a, ["set", "first", "1".repeat(700_000)]);
     await visitor.do(a, ["set", "small", 1], ["set", "second", "2".repeat(700_000)]);
-    const refused = stage.wire.of(visitor.id).filter((call) => call.answer?.success === false);
-    assert.equal(refused.length, 1);
-    assert.match(refused[0].answer.error, /1048576|1,048,576/);
+    const rejected = stage.wire.of(visitor.id).filter((call) => call.answer?.success === false);
+    assert.equal(rejected.length, 1);
+    assert.match(rejected[0].answer.error, /1048576|1,048,576/);
     await visitor.has({ first: "1".repeat(700_000) });
     await visitor.do(b, ["set", "small", 2]);
     await visitor.has({ first: "1".repeat(700_000), small: 2 });
@@ -38,7 +38,7 @@ export const states = [
     assert.deepEqual(await visitor.do(b, ["get", "text"]), [text]);
   }],
 
-  ["the state that an app leaves is read through /v1 to the byte", async (stage) => {
+  ["/v1 returns the state of an app byte for byte", async (stage) => {
     const [a, b] = stage.apps;
     const entries = {
       "": "a key without a name",
@@ -58,9 +58,9 @@ export const states = [
     }
   }],
 
-  ["an id is the same thread for the app and for /v1", async (stage) => {
+  ["the app and /v1 access the same thread by its id", async (stage) => {
     const [a] = stage.apps;
-    const current = (path, init) => ask(`${stage.url}/v1/threads/current${path}`, init);
+    const current = (path, init) => request(`${stage.url}/v1/threads/current${path}`, init);
 
     const visitor = new Visitor(stage);
     await visitor.do(a, ["push", "messages", "from the app"]);
@@ -75,15 +75,15 @@ export const states = [
     assert.deepEqual(await visitor.do(a, ["get", "messages"]), [messages]);
 
     // a number that JavaScript cannot represent stays exact until an app loads it
-    const made = await current("/state/exact", { method: "PUT", text: "9007199254740993" });
-    const theirs = new Visitor(stage, {
-      cookie: made.headers.get("set-cookie").split(";")[0],
-      signed: made.headers.get("x-thread-id"),
+    const created = await current("/state/exact", { method: "PUT", text: "9007199254740993" });
+    const other = new Visitor(stage, {
+      cookie: created.headers.get("set-cookie").split(";")[0],
+      signed: created.headers.get("x-thread-id"),
     });
-    await theirs.do(a, ["push", "messages", "from the app"]);
+    await other.do(a, ["push", "messages", "from the app"]);
     await eventually(async () => {
       const expected = '{"exact":9007199254740993,"messages":["from the app"]}';
-      assert.equal(await theirs.stateText(), expected);
+      assert.equal(await other.stateText(), expected);
     });
   }],
 ];

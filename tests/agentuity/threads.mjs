@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 
-import { Visitor, ask, eventually, range } from "./visitor.mjs";
+import { Visitor, request, eventually, range } from "./visitor.mjs";
 
 export const threads = [
-  ["a thread goes on in the other process, by cookie and by header", async (stage) => {
+  ["the other process continues a thread, by cookie and by header", async (stage) => {
     const [a, b] = stage.apps;
     for (const by of ["cookie", "header"]) {
       const visitor = new Visitor(stage, { by });
@@ -23,10 +23,10 @@ export const threads = [
     const signed = visitor.signed.replace(/[0-9a-f]/, (digit) => (digit === "0" ? "1" : "0"));
 
     const headers = { "x-thread-id": signed };
-    const response = await ask(`${stage.url}/v1/threads/current`, { headers });
+    const response = await request(`${stage.url}/v1/threads/current`, { headers });
     assert.equal(response.status, 401);
     const init = { method: "POST", headers, body: [["get", "name"]] };
-    const other = await ask(`${stage.apps[0].url}/api/thread`, init);
+    const other = await request(`${stage.apps[0].url}/api/thread`, init);
     assert.notEqual(other.headers.get("x-thread-id"), visitor.signed);
     assert.deepEqual(await other.json(), [null]);
   }],
@@ -41,13 +41,13 @@ export const threads = [
       ["delete", "gone"],
       ["set", "list", []],
       ["push", "list", { a: [] }],
-      ["push", "n", "skipped, for it is no list"],
+      ["push", "n", "skipped, because n is not a list"],
       ["set", "undefined"],
       ["push", "nothing"],
     );
     await visitor.has({ log: range(20), n: 19, list: [{ a: [] }], nothing: [null] });
     const actions = stage.wire.of(visitor.id).map((call) => call.action);
-    assert.ok(!actions.includes("save"), "something was loaded and saved whole");
+    assert.ok(!actions.includes("save"), "the runtime loaded and saved a whole state");
 
     await visitor.do(a, ["set", "dropped", 1], ["clear"], ["set", "kept", 2]);
     await visitor.has({ kept: 2 });
@@ -64,7 +64,7 @@ export const threads = [
     }
   }],
 
-  ["metadata is set, kept by saves of the state, and emptied", async (stage) => {
+  ["metadata can be set and emptied, and saves of the state keep it", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
     const metadata = async (expected) =>
@@ -77,15 +77,15 @@ export const threads = [
     await visitor.do(b, ["get", "name"], ["set", "name", "Ada"]);
     await visitor.do(a, ["set", "age", 36]);
     await metadata({ user: "ada", tags: [] });
-    const both = [["set", "name", "Augusta"], ["setMetadata", { user: "augusta" }]];
-    await visitor.do(b, ["get", "name"], ...both);
+    const changes = [["set", "name", "Augusta"], ["setMetadata", { user: "augusta" }]];
+    await visitor.do(b, ["get", "name"], ...changes);
     await metadata({ user: "augusta" });
     await visitor.do(a, ["setMetadata", {}]);
     await metadata({});
     await visitor.has({ name: "Augusta", age: 36 });
   }],
 
-  ["a destroyed thread is empty, and lives anew under the same cookie", async (stage) => {
+  ["a destroyed thread is empty, and the same cookie can create it again", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
     await visitor.do(a, ["set", "name", "Ada"], ["setMetadata", { user: "ada" }]);
@@ -94,7 +94,7 @@ export const threads = [
     await visitor.do(a, ["destroy"]);
     assert.equal((await visitor.thread()).exists, false);
     const headers = { authorization: `Bearer ${stage.key}` };
-    const archive = await ask(`${stage.url}/v1/archives/${visitor.id}`, { headers });
+    const archive = await request(`${stage.url}/v1/archives/${visitor.id}`, { headers });
     assert.deepEqual((await archive.json()).state, { name: "Ada" });
     assert.deepEqual(await visitor.do(b, ["get", "name"], ["getMetadata"]), [null, {}]);
     await visitor.do(b, ["set", "name", "Grace"]);
@@ -103,15 +103,15 @@ export const threads = [
     await visitor.has({});
   }],
 
-  ["the begin and the end of a session are answered", async (stage) => {
-    const answered = async (method) => {
-      const metrics = await (await ask(`${stage.url}/metrics`)).text();
+  ["the start and the end of a session get a response", async (stage) => {
+    const countAnswered = async (method) => {
+      const metrics = await (await request(`${stage.url}/metrics`)).text();
       const line = `threadkeep_http_requests_total{route="/session",method="${method}",status="200"}`;
       return Number(metrics.split(line)[1]?.split("\n")[0] ?? 0);
     };
-    const before = await answered("PUT");
+    const before = await countAnswered("PUT");
     await new Visitor(stage).do(stage.apps[0], ["size"]);
-    assert.ok((await answered("PUT")) > before);
-    assert.ok((await answered("POST")) > 0);
+    assert.ok((await countAnswered("PUT")) > before);
+    assert.ok((await countAnswered("POST")) > 0);
   }],
 ];

@@ -2,17 +2,17 @@
 
 import assert from "node:assert/strict";
 
-const PATIENCE_MS = 300_000;
+const WAIT_LIMIT_MS = 300_000;
 
 export const range = (count) => Array.from({ length: count }, (_, n) => n);
 
-// Retries `look` until it no longer throws, and returns its result. The runtime saves the state only after it has
+// Retries `attempt` until it no longer throws, and returns its result. The runtime saves the state only after it has
 // answered, so a change may take a moment to appear.
-export async function eventually(look) {
-  const end = performance.now() + PATIENCE_MS;
+export async function eventually(attempt) {
+  const end = performance.now() + WAIT_LIMIT_MS;
   for (;;) {
     try {
-      return await look();
+      return await attempt();
     } catch (error) {
       if (performance.now() > end) throw error;
     }
@@ -20,25 +20,25 @@ export async function eventually(look) {
   }
 }
 
-// Calls `fetch` with a JSON body, which is given as a value (`body`) or as JSON text (`text`).
-export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
+// Calls `fetch` with a JSON body. Pass the body as a value (`body`) or as JSON text (`text`).
+export function request(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
   const type = text === undefined ? {} : { "content-type": "application/json" };
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(WAIT_LIMIT_MS);
   return fetch(url, { ...init, signal, body: text, headers: { ...type, ...headers } });
 }
 
 // Waits until the saves of all answered requests have succeeded or failed.
 export function settled(app) {
   return eventually(async () => {
-    assert.equal(await (await ask(`${app.url}/api/pending`)).json(), false, "saves are pending");
+    assert.equal(await (await request(`${app.url}/api/pending`)).json(), false, "saves are pending");
   });
 }
 
 // Releases the request that waits for `name`.
 export function release(app, name) {
   return eventually(async () => {
-    const response = await ask(`${app.url}/api/release/${name}`, { method: "POST" });
-    assert.equal(await response.json(), true, `nobody waits for ${name}`);
+    const response = await request(`${app.url}/api/release/${name}`, { method: "POST" });
+    assert.equal(await response.json(), true, `no request waits for ${name}`);
   });
 }
 
@@ -66,7 +66,7 @@ export class Visitor {
   // Runs `steps` in one request to the app. Returns the result of each step.
   async run(app, ...steps) {
     const init = { method: "POST", headers: this.credentials, body: steps };
-    const response = await ask(`${app.url}/api/thread`, init);
+    const response = await request(`${app.url}/api/thread`, init);
     assert.equal(response.status, 200, `${JSON.stringify(steps)} at app ${app.name}`);
     const cookie = response.headers.get("set-cookie").split(";")[0];
     const signed = response.headers.get("x-thread-id");
@@ -85,7 +85,7 @@ export class Visitor {
   // Sends a request to /v1 with the API key.
   v1(path = "", init = {}) {
     const headers = { authorization: `Bearer ${this.stage.key}`, ...init.headers };
-    return ask(`${this.stage.url}/v1/threads/${this.id}${path}`, { ...init, headers });
+    return request(`${this.stage.url}/v1/threads/${this.id}${path}`, { ...init, headers });
   }
 
   async stateText() {

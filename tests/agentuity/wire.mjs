@@ -10,11 +10,11 @@ export class Wire {
   authenticated = 0;
   #connections = 0;
 
-  // For `Link`: records one connection.
+  // Records one connection. Pass this function to `Link`.
   tap = () => {
     const connection = ++this.#connections;
     const open = new Map();
-    const answer = (call, message) => {
+    const finish = (call, message) => {
       call.answer = message;
       open.delete(message.id);
     };
@@ -26,19 +26,19 @@ export class Wire {
       this.calls.push(call);
     });
     const down = new Messages((message) => {
-      if (open.has(message.id)) answer(open.get(message.id), message);
+      if (open.has(message.id)) finish(open.get(message.id), message);
       if (message.id === undefined && message.success) this.authenticated++;
     });
     return {
       up: (chunk) => up.read(chunk),
       down: (chunk) => down.read(chunk),
       closed: () => {
-        for (const [id, call] of open) answer(call, { id, success: false, error: "closed" });
+        for (const [id, call] of open) finish(call, { id, success: false, error: "closed" });
       },
     };
   };
 
-  // The calls for a thread, oldest first.
+  // Returns the calls for a thread, oldest first.
   of(thread) {
     return this.calls.filter((call) => call.thread === thread);
   }

@@ -18,7 +18,7 @@ fn without_certificate(url: &str, authority: &Authority) -> Builder {
     builder.set("SSL_CERT_FILE", &authority.own.certificate)
 }
 
-fn showing(url: &str, authority: &Authority, issued: &Issued) -> Builder {
+fn with_certificate(url: &str, authority: &Authority, issued: &Issued) -> Builder {
     without_certificate(url, authority)
         .set(CERTIFICATE, &issued.certificate)
         .set(KEY, &issued.key)
@@ -43,7 +43,8 @@ async fn assert_works(server: &Server, servers: &[&RedisServer]) {
     assert_subscribes(&thread, servers).await;
 }
 
-/// Asserts that a caller waiting for the turn is woken. The wake-up message arrives on a separate Redis connection.
+/// Asserts that a caller waiting for the turn (the lease of a thread) is woken. The wake-up message arrives on a
+/// separate Redis connection.
 async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
     let turn = thread.post("turn", r#"{"ttl_seconds":600}"#).ok().await;
     let token = turn.json()["token"].as_str().unwrap().to_owned();
@@ -62,26 +63,26 @@ async fn assert_subscribes(thread: &OwnThread, servers: &[&RedisServer]) {
 }
 
 /// Asserts that the server does not start without a certificate, and that its error mentions client certificates.
-fn assert_is_needed(url: &str, authority: &Authority) {
+fn assert_certificate_required(url: &str, authority: &Authority) {
     let (status, log) = without_certificate(url, authority).start_refused();
     assert!(!status.success());
     assert!(log.contains("may require a client certificate"), "{log}");
 }
 
 #[tokio::test]
-async fn a_client_certificate_opens_a_redis_that_asks_for_one() {
+async fn a_client_certificate_connects_to_a_redis_that_requires_one() {
     let authority = Authority::create();
     let (redis, url) = redis(&authority);
 
-    let settings = showing(&url, &authority, &authority.issue("client"));
+    let settings = with_certificate(&url, &authority, &authority.issue("client"));
     let server = settings.start();
 
     assert_works(&server, &[&redis]).await;
-    assert_is_needed(&url, &authority);
+    assert_certificate_required(&url, &authority);
 }
 
 #[tokio::test]
-async fn a_client_certificate_opens_sentinels_and_the_master() {
+async fn a_client_certificate_connects_to_sentinels_and_the_master() {
     let authority = Authority::create();
     let own = authority.issue("redis");
     let options = RedisServer::requiring_certificates(&own, &authority);
@@ -100,22 +101,22 @@ async fn a_client_certificate_opens_sentinels_and_the_master() {
     });
     let url = format!("rediss+sentinel://127.0.0.1:{sentinel_port}/{MASTER}/0");
 
-    let settings = showing(&url, &authority, &authority.issue("client"));
+    let settings = with_certificate(&url, &authority, &authority.issue("client"));
     let server = settings.start();
 
     assert_works(&server, &[&master]).await;
-    assert_is_needed(&url, &authority);
+    assert_certificate_required(&url, &authority);
 }
 
 #[tokio::test]
-async fn a_client_certificate_opens_all_nodes_of_a_cluster() {
+async fn a_client_certificate_connects_to_all_nodes_of_a_cluster() {
     let authority = Authority::create();
     let own = authority.issue("redis");
     let options = RedisServer::requiring_certificates(&own, &authority);
     let cluster = RedisCluster::start_encrypted_with(&options);
     let url = format!("rediss+cluster://{}", cluster.hosts);
 
-    let settings = showing(&url, &authority, &authority.issue("client"));
+    let settings = with_certificate(&url, &authority, &authority.issue("client"));
     let server = settings.start();
 
     for _ in 0..20 {
@@ -126,11 +127,11 @@ async fn a_client_certificate_opens_all_nodes_of_a_cluster() {
     assert!(cluster.nodes[..3].iter().all(filled));
     let nodes: Vec<_> = cluster.nodes.iter().collect();
     assert_works(&server, &nodes).await;
-    assert_is_needed(&url, &authority);
+    assert_certificate_required(&url, &authority);
 }
 
 #[tokio::test]
-async fn every_form_of_a_key_and_a_chain_of_certificates_work() {
+async fn every_key_format_and_certificate_chains_work() {
     let authority = Authority::create();
     let (_redis, url) = redis(&authority);
     let rsa = authority.issue_with("rsa", &["rsa:2048"]);
@@ -155,7 +156,7 @@ async fn every_form_of_a_key_and_a_chain_of_certificates_work() {
         chained,
         both,
     ] {
-        let settings = showing(&url, &authority, &issued);
+        let settings = with_certificate(&url, &authority, &issued);
         let server = settings.start();
         let thread = server.client().thread();
         thread.put("state/k", "1").ok().await;
@@ -178,14 +179,14 @@ async fn a_renewed_certificate_needs_no_restart() {
     let authority = Authority::create();
     let (redis, url) = redis(&authority);
     let used = authority.issue("client");
-    let server = showing(&url, &authority, &used).start();
+    let server = with_certificate(&url, &authority, &used).start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
-    let others = Authority::create();
-    let renewed = others.issue("client");
+    let new_authority = Authority::create();
+    let renewed = new_authority.issue("client");
 
     // from here on, Redis accepts only the renewed certificate
-    let trust = &others.own.certificate;
+    let trust = &new_authority.own.certificate;
     redis.call(&["CONFIG", "SET", "tls-ca-cert-file", trust]);
     fs::copy(&renewed.certificate, &used.certificate).unwrap();
     fs::copy(&renewed.key, &used.key).unwrap();
@@ -199,11 +200,11 @@ async fn a_renewed_certificate_needs_no_restart() {
 }
 
 #[tokio::test]
-async fn a_renewal_that_cannot_be_used_leaves_the_last_certificate_in_use() {
+async fn an_unusable_renewal_keeps_the_previous_certificate() {
     let authority = Authority::create();
     let (redis, url) = redis(&authority);
     let used = authority.issue("client");
-    let server = showing(&url, &authority, &used).start();
+    let server = with_certificate(&url, &authority, &used).start();
     let thread = server.client().thread();
     let [certificate, key] = [&used.certificate, &used.key].map(|path| fs::read(path).unwrap());
     let other = authority.issue("other");
@@ -242,7 +243,7 @@ async fn a_renewal_that_cannot_be_used_leaves_the_last_certificate_in_use() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_is_refused_at_the_start() {
+fn an_unusable_certificate_prevents_startup() {
     let authority = Authority::create();
     let [client, other] = ["client", "other"].map(|name| authority.issue(name));
     let encrypted = authority.file("encrypted.key");
@@ -362,14 +363,17 @@ fn a_certificate_that_cannot_be_used_is_refused_at_the_start() {
             .set(KEY, key)
             .start_refused();
 
-        let told = format!("{url} {certificate} {key}: {log}");
-        assert!(!status.success(), "{told}");
+        let context = format!("{url} {certificate} {key}: {log}");
+        assert!(!status.success(), "{context}");
         assert!(
             log.contains(&format!("`redis_tls_{setting}_file`")),
-            "{told}"
+            "{context}"
         );
-        assert!(log.contains(fault), "{told}");
+        assert!(log.contains(fault), "{context}");
         let secret = text.lines().nth(1).unwrap();
-        assert!(!log.contains(secret) && !log.contains("c2VjcmV0"), "{told}");
+        assert!(
+            !log.contains(secret) && !log.contains("c2VjcmV0"),
+            "{context}"
+        );
     }
 }

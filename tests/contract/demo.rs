@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::client::Client;
-use crate::support::{places, until};
+use crate::support::{paths, until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -15,17 +15,17 @@ struct Demo {
     child: Child,
     client: Client,
     key: String,
-    told: Receiver<String>,
+    stderr_lines: Receiver<String>,
 }
 
 impl Demo {
     /// Starts a demo. Its environment contains server settings, which the demo must ignore.
     fn start() -> Self {
-        let mut child = Command::new(places::program())
+        let mut child = Command::new(paths::program())
             .args(["demo", "--listen", "127.0.0.1:0"])
             .env_clear()
             .env("THREADKEEP_REDIS_URL", "redis://127.0.0.1:1")
-            .current_dir(places::scratch())
+            .current_dir(paths::scratch())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -42,7 +42,7 @@ impl Demo {
             rest.split(' ').next().unwrap().to_owned()
         };
         let url = value("THREADKEEP_URL=");
-        let (sender, told) = channel();
+        let (sender, stderr_lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         thread::spawn(move || {
             let mut lines = stderr.lines().map_while(Result::ok);
@@ -52,7 +52,7 @@ impl Demo {
             child,
             client: Client::new(url.strip_prefix("http://").unwrap().parse().unwrap()),
             key: value("THREADKEEP_API_KEY="),
-            told,
+            stderr_lines,
         }
     }
 
@@ -61,8 +61,8 @@ impl Demo {
         answer.json()
     }
 
-    async fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        until(|| async { holds(&self.get(path).await) }).await;
+    async fn until(&self, path: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        until(|| async { condition(&self.get(path).await) }).await;
         self.get(path).await
     }
 
@@ -155,7 +155,7 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_demo_can_ask_its_model() {
+async fn a_client_can_call_the_demos_model() {
     let demo = Demo::start();
     demo.thread("Live").await;
     let ask = json!({"model": "demo", "input": "Hello."}).to_string();
@@ -168,10 +168,10 @@ async fn a_client_of_a_demo_can_ask_its_model() {
 }
 
 #[tokio::test]
-async fn a_link_opens_the_console_of_a_demo_and_a_signal_ends_it() {
+async fn a_link_opens_the_demos_console_and_a_signal_stops_the_demo() {
     let mut demo = Demo::start();
     demo.thread("Live").await;
-    let link = demo.told.recv_timeout(PATIENCE).unwrap();
+    let link = demo.stderr_lines.recv_timeout(PATIENCE).unwrap();
     let (_, token) = link.split_once("/console/#once=").unwrap();
 
     let opened = demo.client.post("/console/session").bearer(token);
@@ -181,8 +181,8 @@ async fn a_link_opens_the_console_of_a_demo_and_a_signal_ends_it() {
     let sent = Command::new("sh").args(["-c", &interrupt]).status();
     assert!(sent.unwrap().success());
     assert!(demo.child.wait().unwrap().success());
-    let next = demo.told.recv_timeout(PATIENCE).unwrap();
+    let next = demo.stderr_lines.recv_timeout(PATIENCE).unwrap();
     assert!(next.contains("/console/#once="), "{next}");
-    let rest: Vec<String> = demo.told.iter().collect();
+    let rest: Vec<String> = demo.stderr_lines.iter().collect();
     assert_eq!(rest, [""; 0], "a demo logs nothing");
 }

@@ -6,7 +6,7 @@ use crate::support::server::{Backend, Server};
 const SECRETS: [&str; 2] = ["hidden", "s3cret"];
 
 #[test]
-fn a_url_with_a_part_that_would_have_no_effect_is_refused_at_the_start() {
+fn a_url_with_a_part_without_effect_prevents_startup() {
     let parameters = "without parameters and without `#`";
     let form = "redis://user:password@host:port/0";
     let scheme = "redis://localhost:6379";

@@ -19,11 +19,11 @@ struct TwoReplicas {
     base: Builder,
     /// A replica is `None` while it restarts.
     replicas: [RwLock<Option<Server>>; 2],
-    turn: AtomicUsize,
+    next_replica: AtomicUsize,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Keeps {
+enum Credential {
     Cookie,
     Header,
 }
@@ -31,7 +31,7 @@ enum Keeps {
 struct Load {
     fleet: Arc<TwoReplicas>,
     is_over: Arc<AtomicBool>,
-    done: Arc<AtomicUsize>,
+    request_count: Arc<AtomicUsize>,
     clients: JoinSet<()>,
 }
 
@@ -54,20 +54,20 @@ impl TwoReplicas {
         Arc::new(Self {
             replicas: [start(), start()],
             base,
-            turn: AtomicUsize::new(0),
+            next_replica: AtomicUsize::new(0),
         })
     }
 
     async fn restart(&self, replica: usize, keys: &[String], signing_key: &str) {
         let mut replica = self.replicas[replica].write().await;
-        let former = replica.take();
+        let previous = replica.take();
         let builder = self
             .base
             .clone()
             .set("THREADKEEP_SIGNING_KEYS", keys.join(","))
             .set("THREADKEEP_SIGNING_KEY", signing_key);
         let restarted = spawn_blocking(move || {
-            assert!(former.unwrap().stop().success());
+            assert!(previous.unwrap().stop().success());
             builder.start()
         });
         *replica = Some(restarted.await.unwrap());
@@ -75,9 +75,9 @@ impl TwoReplicas {
 
     /// Sends a request to the next replica in turn, or to the other replica if the next one is restarting.
     async fn send(&self, method: Method, path: &str, header: Option<(&str, &str)>) -> Answer {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        for place in turn.. {
-            let Ok(replica) = self.replicas[place % 2].try_read() else {
+        let first = self.next_replica.fetch_add(1, Ordering::Relaxed);
+        for index in first.. {
+            let Ok(replica) = self.replicas[index % 2].try_read() else {
                 tokio::task::yield_now().await;
                 continue;
             };
@@ -116,7 +116,7 @@ fn signed_id(answer: &Answer) -> (&str, &str) {
     signed.split_once(';').unwrap()
 }
 
-impl Keeps {
+impl Credential {
     fn next(self, answer: &Answer) -> Option<(&'static str, String)> {
         match self {
             Self::Header => Some(("x-thread-id", answer.header("x-thread-id")?.into())),
@@ -133,24 +133,24 @@ impl Load {
         let mut load = Self {
             fleet: Arc::clone(fleet),
             is_over: Arc::default(),
-            done: Arc::default(),
+            request_count: Arc::default(),
             clients: JoinSet::new(),
         };
-        for keeps in [Keeps::Cookie, Keeps::Header] {
+        for credential in [Credential::Cookie, Credential::Header] {
             for _ in 0..2 {
                 let (fleet, is_over) = (Arc::clone(fleet), Arc::clone(&load.is_over));
-                let done = Arc::clone(&load.done);
+                let request_count = Arc::clone(&load.request_count);
                 load.clients.spawn(async move {
-                    converse(&fleet, keeps, &is_over, &done).await;
+                    converse(&fleet, credential, &is_over, &request_count).await;
                 });
             }
         }
         load
     }
 
-    async fn go_on(&self) {
-        let enough = self.done.load(Ordering::Relaxed) + 40;
-        until(async || self.done.load(Ordering::Relaxed) >= enough).await;
+    async fn await_progress(&self) {
+        let target = self.request_count.load(Ordering::Relaxed) + 40;
+        until(async || self.request_count.load(Ordering::Relaxed) >= target).await;
     }
 
     async fn finish(mut self) {
@@ -168,61 +168,66 @@ impl Load {
     }
 }
 
-async fn converse(fleet: &TwoReplicas, keeps: Keeps, is_over: &AtomicBool, done: &AtomicUsize) {
+async fn converse(
+    fleet: &TwoReplicas,
+    credential: Credential,
+    is_over: &AtomicBool,
+    request_count: &AtomicUsize,
+) {
     let push = "state/messages/push";
     let first = fleet.send(Method::POST, push, None).await;
     let id = signed_id(&first).0.to_owned();
-    let mut known = keeps.next(&first).unwrap();
+    let mut current = credential.next(&first).unwrap();
     let mut messages = 1;
     while !is_over.load(Ordering::Relaxed) {
-        let header = Some((known.0, known.1.as_str()));
+        let header = Some((current.0, current.1.as_str()));
         let answer = fleet.send(Method::POST, push, header).await;
         messages += 1;
         assert_eq!(
             signed_id(&answer).0,
             id,
-            "{keeps:?} after {messages} messages"
+            "{credential:?} after {messages} messages"
         );
         assert_eq!(answer.json()["length"], messages);
-        known = keeps.next(&answer).unwrap_or(known);
-        done.fetch_add(1, Ordering::Relaxed);
+        current = credential.next(&answer).unwrap_or(current);
+        request_count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_documented_order_loses_no_conversation() {
+async fn the_documented_rollout_loses_no_conversation() {
     let fleet = TwoReplicas::start(5);
     let load = Load::start(&fleet);
-    load.go_on().await;
+    load.await_progress().await;
 
     for replica in [0, 1] {
         fleet.restart(replica, &[old_key(), new_key()], "").await;
-        load.go_on().await;
+        load.await_progress().await;
         assert!(fleet.signs_with(replica, SIGNING_SECRET).await);
     }
     for replica in [0, 1] {
         fleet.restart(replica, &[old_key(), new_key()], "new").await;
-        load.go_on().await;
+        load.await_progress().await;
     }
     fleet.await_signing_with(NEW_SECRET).await;
-    load.go_on().await;
+    load.await_progress().await;
     // by now, the ids of all clients are signed with the new key
     for replica in [0, 1] {
         fleet.restart(replica, &[new_key()], "new").await;
-        load.go_on().await;
+        load.await_progress().await;
     }
 
     load.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
+async fn a_signing_key_that_one_replica_lacks_loses_no_conversation() {
     let fleet = TwoReplicas::start(5);
     let load = Load::start(&fleet);
-    load.go_on().await;
+    load.await_progress().await;
 
     fleet.restart(0, &[new_key(), old_key()], "").await;
-    load.go_on().await;
+    load.await_progress().await;
     assert!(fleet.signs_with(0, SIGNING_SECRET).await);
     assert_eq!(fleet.metric(0, "threadkeep_signing_key_withheld").await, 1);
     assert_eq!(
@@ -232,16 +237,16 @@ async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
         1
     );
     fleet.restart(1, &[new_key(), old_key()], "").await;
-    load.go_on().await;
+    load.await_progress().await;
 
     fleet.await_signing_with(NEW_SECRET).await;
-    load.go_on().await;
+    load.await_progress().await;
     assert_eq!(fleet.metric(0, "threadkeep_signing_key_withheld").await, 0);
     load.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_that_is_away_for_a_while_still_counts() {
+async fn a_temporarily_absent_replica_still_counts() {
     let fleet = TwoReplicas::start(600);
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
@@ -249,7 +254,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
     // while replica 1 restarts, replica 0 has no running peer to ask for keys
     fleet.restart(1, &[old_key()], "").await;
 
-    load.go_on().await;
+    load.await_progress().await;
     for replica in [0, 1] {
         assert!(fleet.signs_with(replica, SIGNING_SECRET).await);
     }
@@ -257,7 +262,7 @@ async fn a_replica_that_is_away_for_a_while_still_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
+async fn a_restarted_fleet_signs_with_the_previous_key() {
     let fleet = TwoReplicas::start(600);
     for replica in &fleet.replicas {
         let server = replica.write().await.take().unwrap();
@@ -272,13 +277,13 @@ async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
+async fn a_replica_that_reports_no_keys_delays_a_new_key() {
     let fleet = TwoReplicas::start(5);
     let replica = fleet.replicas[0].read().await;
     let settings = replica.as_ref().unwrap().settings();
     drop(replica);
     let redis = crate::support::redis::shared();
-    // simulate a replica of an older version, which registers only in the shared leases
+    // simulate a replica of an older version, which holds a lease but does not announce its signing keys
     let pool = format!(
         "{}:{{reaper}}:leases",
         settings.value("THREADKEEP_KEY_PREFIX")
@@ -302,7 +307,7 @@ async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
 }
 
 #[tokio::test]
-async fn another_key_of_the_same_name_is_told_apart() {
+async fn two_keys_with_the_same_name_are_distinguished() {
     let first = Server::start(Backend::Redis);
     let keys = format!("main:{NEW_SECRET},old:{SIGNING_SECRET}");
     let second = first
@@ -322,7 +327,7 @@ async fn another_key_of_the_same_name_is_told_apart() {
 }
 
 #[tokio::test]
-async fn the_announcement_does_not_hold_the_key() {
+async fn the_announcement_does_not_contain_the_key() {
     let server = Server::start(Backend::Redis);
     let settings = server.settings();
     let prefix = settings.value("THREADKEEP_KEY_PREFIX");
@@ -335,7 +340,7 @@ async fn the_announcement_does_not_hold_the_key() {
 }
 
 #[tokio::test]
-async fn a_cookie_that_no_key_verifies_is_counted() {
+async fn an_unverified_cookie_is_counted() {
     let server = Server::start(Backend::Memory);
     let client = server.client();
     let id = new_id();

@@ -19,7 +19,7 @@ const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
 #[derive(Debug, Clone)]
-struct Arrived {
+struct ReceivedSpan {
     span: Span,
     instance: String,
 }
@@ -33,7 +33,7 @@ fn text_of(attributes: &[KeyValue], name: &str) -> Option<String> {
     }
 }
 
-impl Arrived {
+impl ReceivedSpan {
     fn attribute(&self, name: &str) -> String {
         let found = text_of(&self.span.attributes, name);
         found.unwrap_or_else(|| panic!("{name} in {:?}", self.span))
@@ -52,24 +52,30 @@ impl Arrived {
     }
 }
 
-fn arrived(collector: &Receiver) -> Vec<Arrived> {
-    let mut arrived = Vec::new();
+fn received_spans(collector: &Receiver) -> Vec<ReceivedSpan> {
+    let mut received = Vec::new();
     for taken in collector.taken(TRACES) {
         assert_eq!(taken.header("content-type"), "application/x-protobuf");
         let request = ExportTraceServiceRequest::decode(&taken.body[..]).unwrap();
-        for of_resource in request.resource_spans {
-            let resource = of_resource.resource.unwrap().attributes;
-            let about = |name: &str| text_of(&resource, name).unwrap();
-            assert_eq!(about("service.name"), "threadkeep");
-            assert_eq!(about("service.version"), env!("CARGO_PKG_VERSION"));
-            let spans = of_resource.scope_spans.into_iter().flat_map(|of| of.spans);
-            arrived.extend(spans.map(|span| Arrived {
+        for resource_spans in request.resource_spans {
+            let resource = resource_spans.resource.unwrap().attributes;
+            let resource_attribute = |name: &str| text_of(&resource, name).unwrap();
+            assert_eq!(resource_attribute("service.name"), "threadkeep");
+            assert_eq!(
+                resource_attribute("service.version"),
+                env!("CARGO_PKG_VERSION")
+            );
+            let spans = resource_spans
+                .scope_spans
+                .into_iter()
+                .flat_map(|scope| scope.spans);
+            received.extend(spans.map(|span| ReceivedSpan {
                 span,
-                instance: about("service.instance.id"),
+                instance: resource_attribute("service.instance.id"),
             }));
         }
     }
-    arrived
+    received
 }
 
 /// Stops a server without blocking this runtime, because the collector runs on it and must receive the last spans.
@@ -81,14 +87,14 @@ async fn stopped(server: Server) -> Server {
     stopping.await.unwrap()
 }
 
-fn of_trace(collector: &Receiver) -> Vec<Arrived> {
-    let mut spans = arrived(collector);
-    spans.retain(|arrived| hex::encode(&arrived.span.trace_id) == TRACE_ID);
+fn spans_of_trace(collector: &Receiver) -> Vec<ReceivedSpan> {
+    let mut spans = received_spans(collector);
+    spans.retain(|received| hex::encode(&received.span.trace_id) == TRACE_ID);
     spans
 }
 
-fn by_name(spans: &[Arrived], name: &str) -> Arrived {
-    let found = spans.iter().find(|arrived| arrived.span.name == name);
+fn by_name(spans: &[ReceivedSpan], name: &str) -> ReceivedSpan {
+    let found = spans.iter().find(|received| received.span.name == name);
     let found = found.unwrap_or_else(|| panic!("{name} in {spans:?}"));
     found.clone()
 }
@@ -98,7 +104,7 @@ fn traced(request: Request, flags: &str) -> Request {
     request.header("traceparent", parent)
 }
 
-fn to(collector: &Receiver, backend: Backend) -> Builder {
+fn exporting_to(collector: &Receiver, backend: Backend) -> Builder {
     Server::builder(backend)
         .set("THREADKEEP_WEBHOOK_ALLOW_PRIVATE", true)
         .set("THREADKEEP_OTLP_ENDPOINT", collector.url("/"))
@@ -112,9 +118,9 @@ async fn make_endpoint(server: &Server, url: &str) {
 
 const PUT: &str = "PUT /v1/threads/current/state/{key}";
 
-async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
+async fn a_request_its_store_calls_and_its_delivery_form_one_trace(backend: Backend) {
     let collector = Receiver::start().await;
-    let server = to(&collector, backend)
+    let server = exporting_to(&collector, backend)
         .set("THREADKEEP_OTLP_HEADERS", "authorization:Bearer a-token")
         .set("THREADKEEP_OTLP_SAMPLE_RATIO", 0)
         .start();
@@ -125,9 +131,9 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
         .ok()
         .await;
 
-    let is_delivered = |arrived: &Arrived| arrived.span.name == "POST";
-    until(async || of_trace(&collector).iter().any(is_delivered)).await;
-    let spans = of_trace(&collector);
+    let is_delivered = |received: &ReceivedSpan| received.span.name == "POST";
+    until(async || spans_of_trace(&collector).iter().any(is_delivered)).await;
+    let spans = spans_of_trace(&collector);
     let request = by_name(&spans, PUT);
     assert_eq!(request.span.kind(), SpanKind::Server);
     assert_eq!(request.parent(), CALLER);
@@ -162,20 +168,20 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
         delivery.attribute("server.port"),
         collector.port().to_string()
     );
-    let taken = &collector.await_taken("/hook-to-hide", 1).await[0];
+    let taken = &collector.await_accepted("/hook-to-hide", 1).await[0];
     let parent = format!("00-{TRACE_ID}-{}-01", delivery.id());
     assert_eq!(taken.header("traceparent"), parent);
     assert_eq!(
         taken.json()["traceparent"],
         format!("00-{TRACE_ID}-{}-01", request.id())
     );
-    for arrived in &spans {
+    for received in &spans {
         let Span {
             start_time_unix_nano: start,
             end_time_unix_nano: end,
             ..
-        } = arrived.span;
-        assert!(start <= end && !arrived.has_failed(), "{arrived:?}");
+        } = received.span;
+        assert!(start <= end && !received.has_failed(), "{received:?}");
     }
     let within = call.span.start_time_unix_nano >= request.span.start_time_unix_nano
         && call.span.end_time_unix_nano <= request.span.end_time_unix_nano;
@@ -196,27 +202,27 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
 }
 
 #[tokio::test]
-async fn a_trace_goes_on_at_the_replica_that_delivers() {
+async fn a_trace_continues_on_the_delivering_replica() {
     let collector = Receiver::start().await;
     collector.set("/hook", AnswerMode::Failing(500));
-    let one = to(&collector, Backend::Redis).start();
+    let one = exporting_to(&collector, Backend::Redis).start();
     make_endpoint(&one, &collector.url("/hook")).await;
     traced(one.client().thread().put("state/k", "1"), "01")
         .ok()
         .await;
-    collector.await_got("/hook", 1).await;
+    collector.await_received("/hook", 1).await;
     // the server sends its last spans before it exits
     let one = stopped(one).await;
-    collector.set("/hook", AnswerMode::Well);
+    collector.set("/hook", AnswerMode::Accepting);
 
     let other = one.settings().start();
 
-    let taken = &collector.await_taken("/hook", 1).await[0];
+    let taken = &collector.await_accepted("/hook", 1).await[0];
     stopped(other).await;
-    let spans = of_trace(&collector);
+    let spans = spans_of_trace(&collector);
     let request = by_name(&spans, PUT);
-    let deliveries = spans.iter().filter(|arrived| arrived.span.name == "POST");
-    let (failed, done): (Vec<_>, Vec<_>) = deliveries.partition(|arrived| arrived.has_failed());
+    let deliveries = spans.iter().filter(|received| received.span.name == "POST");
+    let (failed, done): (Vec<_>, Vec<_>) = deliveries.partition(|received| received.has_failed());
     assert_eq!(failed[0].attribute("error.type"), "500");
     assert_eq!(failed[0].instance, request.instance);
     assert_eq!(done.len(), 1);
@@ -231,9 +237,9 @@ async fn a_trace_goes_on_at_the_replica_that_delivers() {
     );
 }
 
-async fn traces_that_their_callers_do_not_record_are_not_recorded(backend: Backend) {
+async fn unsampled_traces_are_not_recorded(backend: Backend) {
     let collector = Receiver::start().await;
-    let server = to(&collector, backend).start();
+    let server = exporting_to(&collector, backend).start();
     let thread = server.client().thread();
 
     traced(thread.put("state/k", "1"), "00").ok().await;
@@ -241,23 +247,23 @@ async fn traces_that_their_callers_do_not_record_are_not_recorded(backend: Backe
     thread.get("state").ok().await;
     stopped(server).await;
 
-    assert!(of_trace(&collector).is_empty());
-    let root = by_name(&arrived(&collector), "GET /v1/threads/current/state");
+    assert!(spans_of_trace(&collector).is_empty());
+    let root = by_name(&received_spans(&collector), "GET /v1/threads/current/state");
     assert_eq!(root.parent(), "");
     assert_eq!(root.span.trace_id.len(), 16);
 }
 
-async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backend) {
+async fn a_failing_collector_gets_the_spans_later(backend: Backend) {
     let collector = Receiver::start().await;
     collector.set(TRACES, AnswerMode::Failing(503));
-    let server = to(&collector, backend).start();
+    let server = exporting_to(&collector, backend).start();
     server.client().thread().put("state/k", "1").ok().await;
-    collector.await_got(TRACES, 1).await;
+    collector.await_received(TRACES, 1).await;
 
-    collector.set(TRACES, AnswerMode::Well);
+    collector.set(TRACES, AnswerMode::Accepting);
 
-    until(async || !arrived(&collector).is_empty()).await;
-    by_name(&arrived(&collector), PUT);
+    until(async || !received_spans(&collector).is_empty()).await;
+    by_name(&received_spans(&collector), PUT);
     let sent = r#"threadkeep_spans_total{outcome="sent"}"#;
     until(async || server.metric(sent).await > 0).await;
     // an export that the collector rejects is not retried
@@ -267,13 +273,13 @@ async fn a_collector_that_fails_for_a_while_gets_the_spans_later(backend: Backen
     until(async || server.metric(failed).await > 0).await;
 }
 
-async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: Backend) {
+async fn a_hanging_collector_does_not_block_requests_or_shutdown(backend: Backend) {
     let collector = Receiver::start().await;
     collector.set(TRACES, AnswerMode::Hanging);
-    let server = to(&collector, backend).start();
+    let server = exporting_to(&collector, backend).start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
-    collector.await_got(TRACES, 1).await;
+    collector.await_received(TRACES, 1).await;
 
     for _ in 0..20 {
         thread.get("state").ok().await;
@@ -285,8 +291,8 @@ async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: B
 }
 
 with_own_servers!(
-    a_request_its_calls_and_the_delivery_are_one_trace,
-    traces_that_their_callers_do_not_record_are_not_recorded,
-    a_collector_that_fails_for_a_while_gets_the_spans_later,
-    a_collector_that_hangs_delays_no_request_and_no_end_for_long,
+    a_request_its_store_calls_and_its_delivery_form_one_trace,
+    unsampled_traces_are_not_recorded,
+    a_failing_collector_gets_the_spans_later,
+    a_hanging_collector_does_not_block_requests_or_shutdown,
 );

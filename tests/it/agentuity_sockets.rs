@@ -82,7 +82,7 @@ impl Drop for Local {
 }
 
 #[tokio::test]
-async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
+async fn an_unauthenticated_socket_is_closed_without_a_message_at_the_deadline() {
     let local = Local::start(SocketTiming {
         authentication: SHORT,
         ..TIMING
@@ -94,7 +94,7 @@ async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
 }
 
 #[tokio::test]
-async fn a_silent_client_is_asked_and_stays_while_it_answers() {
+async fn an_idle_client_is_pinged_and_stays_connected_while_it_answers() {
     unless_paused(5 * SHORT, async || {
         let local = Local::start(SocketTiming {
             ping: SHORT,
@@ -115,7 +115,7 @@ async fn a_silent_client_is_asked_and_stays_while_it_answers() {
 }
 
 #[tokio::test]
-async fn a_client_that_answers_nothing_has_gone() {
+async fn a_client_that_answers_no_ping_is_disconnected() {
     unless_paused(2 * SHORT, async || {
         let local = Local::start(SocketTiming {
             ping: SHORT,
@@ -125,20 +125,20 @@ async fn a_client_that_answers_nothing_has_gone() {
         let socket = Socket::open_at(local.address, SECRET).await;
         assert_eq!(local.counters.open.get(), 1);
 
-        let told = socket.bytes().await;
+        let received = socket.bytes().await;
 
         let reason = b"the client was silent for too long";
-        assert!(told.starts_with(&[FIN | 9, 8]), "a ping: {told:?}");
+        assert!(received.starts_with(&[FIN | 9, 8]), "a ping: {received:?}");
         let code = POLICY.to_be_bytes();
         let last = [&[FIN | 8, 36], &code[..], reason].concat();
-        assert!(told.ends_with(&last), "a close: {told:?}");
+        assert!(received.ends_with(&last), "a close: {received:?}");
         until(async || local.counters.open.get() == 0).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
+async fn a_client_that_stops_reading_is_disconnected_but_its_requests_still_run() {
     let local = Local::start(SocketTiming {
         stuck: SHORT,
         ..TIMING
@@ -160,7 +160,7 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_slowly_is_not_given_up() {
+async fn a_client_that_reads_slowly_stays_connected() {
     unless_paused(5 * SHORT, async || {
         let local = Local::start(SocketTiming {
             stuck: 20 * SHORT,
@@ -198,7 +198,7 @@ const IMPATIENT: SocketTiming = SocketTiming {
 };
 
 #[tokio::test]
-async fn a_save_is_compared_with_what_its_client_has_for_sure() {
+async fn a_save_is_compared_with_the_state_that_its_client_acknowledged() {
     unless_paused(2 * SHORT, async || {
         let local = Local::start(IMPATIENT);
         let (mut socket, id) = saved(&local).await;
@@ -216,7 +216,7 @@ async fn a_save_is_compared_with_what_its_client_has_for_sure() {
 }
 
 #[tokio::test]
-async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
+async fn a_save_is_not_compared_with_an_unacknowledged_state() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
@@ -231,11 +231,11 @@ async fn what_a_client_may_have_given_up_waiting_for_was_not_given() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_on_its_way_for_too_long_was_not_given() {
+async fn a_save_is_not_compared_with_a_state_that_may_have_been_requested_long_ago() {
     let local = Local::start(IMPATIENT);
     let (mut socket, id) = saved(&local).await;
 
-    // for all the server knows, the client sent this request long ago and has given up on it
+    // the server must assume that the client sent this request long ago and has stopped waiting for the state
     sleep(2 * IMPATIENT.client_timeout).await;
     socket.request("1", "restore", &about(&id, &[])).await;
     socket.request("2", "save", &save(&id)).await;

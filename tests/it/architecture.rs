@@ -1,4 +1,4 @@
-//! Checks the dependencies between crates (from their manifests) and between rooms (the top-level modules of `src/`).
+//! Checks the dependencies between crates (from their manifests) and between the top-level modules of `src/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each room, with the rooms that it may use.
-const ROOMS: [(&str, &[&str]); 5] = [
+/// Each top-level module of `src/`, with the modules that it may use.
+const MODULES: [(&str, &[&str]); 5] = [
     ("actix", &[]),
     ("config", &[]),
     ("telemetry", &[]),
@@ -16,7 +16,7 @@ const ROOMS: [(&str, &[&str]); 5] = [
     ("cli", &["config", "telemetry", "app"]),
 ];
 
-/// Names that only the listed crates and rooms may use.
+/// Names that only the listed crates and modules may use.
 const NAMES: [(&str, &[&str]); 6] = [
     // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
@@ -34,7 +34,7 @@ const NAMES: [(&str, &[&str]); 6] = [
 
 struct Source {
     path: PathBuf,
-    place: String,
+    component: String,
     depth: usize,
     text: String,
 }
@@ -46,26 +46,29 @@ impl Source {
         let text = lines.collect::<Vec<_>>().join("\n");
         let inside = path.strip_prefix(root()).unwrap().with_extension("");
         let parts: Vec<_> = inside.iter().map(|part| part.to_str().unwrap()).collect();
-        let (place, module) = match parts[..] {
+        let (component, module) = match parts[..] {
             ["crates", name, "src", ref module @ ..] => (name, module),
-            ["src", room, ..] => (room, &parts[1..]),
-            _ => unreachable!("{} is no source", path.display()),
+            ["src", name, ..] => (name, &parts[1..]),
+            _ => unreachable!("{} is not a source file", path.display()),
         };
         let is_folder = module.last().is_some_and(|last| *last == "mod");
         Self {
-            place: place.to_owned(),
+            component: component.to_owned(),
             depth: module.len() - usize::from(is_folder),
             path,
             text,
         }
     }
 
-    /// Returns the rooms named in paths that begin with `crate::`, or with enough `super::` to reach the crate root.
-    fn referenced_rooms(&self) -> BTreeSet<String> {
+    /// Returns the top-level modules in paths that begin with `crate::`, or with enough `super::` to reach the root.
+    fn referenced_modules(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
         let up = "super::".repeat(self.depth);
         let from_below = self.text.split(&up).skip(1);
-        from_the_root.chain(from_below).flat_map(heads).collect()
+        from_the_root
+            .chain(from_below)
+            .flat_map(first_segments)
+            .collect()
     }
 }
 
@@ -74,11 +77,11 @@ fn root() -> &'static Path {
 }
 
 /// Returns the first segment of the path, or of each path in braces, at the start of `text`.
-fn heads(text: &str) -> Vec<String> {
+fn first_segments(text: &str) -> Vec<String> {
     let Some(group) = text.strip_prefix('{') else {
         return vec![name_at(text)];
     };
-    let mut heads = Vec::new();
+    let mut segments = Vec::new();
     let mut depth = 0;
     let mut is_start = true;
     for (at, byte) in group.bytes().enumerate() {
@@ -88,13 +91,13 @@ fn heads(text: &str) -> Vec<String> {
             b'}' => depth -= 1,
             b',' if depth == 0 => is_start = true,
             byte if is_start && !byte.is_ascii_whitespace() => {
-                heads.push(name_at(&group[at..]));
+                segments.push(name_at(&group[at..]));
                 is_start = false;
             }
             _ => {}
         }
     }
-    heads
+    segments
 }
 
 fn name_at(text: &str) -> String {
@@ -153,7 +156,7 @@ fn short(name: &Value) -> String {
 }
 
 /// Parses the lines `crate -> crates` of the first diagram in ARCHITECTURE.md, from top to bottom.
-fn drawn() -> Vec<(String, BTreeSet<String>)> {
+fn diagram() -> Vec<(String, BTreeSet<String>)> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let drawing = page.split("```").nth(1).unwrap().to_owned();
     let lines = drawing.lines().filter(|line| !line.is_empty());
@@ -167,11 +170,11 @@ fn drawn() -> Vec<(String, BTreeSet<String>)> {
 }
 
 #[test]
-fn the_drawing_of_the_crates_is_what_cargo_builds() {
+fn the_crate_diagram_matches_the_manifests() {
     let packages = packages();
-    let drawn = drawn();
+    let diagram = diagram();
 
-    for (name, to) in &drawn {
+    for (name, to) in &diagram {
         let dependencies = packages[name].iter();
         let members = dependencies
             .filter(|dependency| !dependency.is_for_tests)
@@ -185,7 +188,7 @@ fn the_drawing_of_the_crates_is_what_cargo_builds() {
     let below = below.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let all: BTreeSet<_> = below.chain(["threadkeep".to_owned()]).collect();
     assert_eq!(
-        drawn
+        diagram
             .iter()
             .map(|(name, _)| name.clone())
             .collect::<BTreeSet<_>>(),
@@ -194,14 +197,14 @@ fn the_drawing_of_the_crates_is_what_cargo_builds() {
 }
 
 #[test]
-fn each_crate_of_the_drawing_is_above_those_that_it_knows() {
-    let drawn = drawn();
-    for (place, (name, to)) in drawn.iter().enumerate() {
-        let below: BTreeSet<_> = drawn[place + 1..]
+fn the_crate_diagram_lists_each_crate_above_its_dependencies() {
+    let diagram = diagram();
+    for (index, (name, to)) in diagram.iter().enumerate() {
+        let below: BTreeSet<_> = diagram[index + 1..]
             .iter()
             .map(|(name, _)| name.clone())
             .collect();
-        assert!(to.is_subset(&below), "{name} knows {to:?}");
+        assert!(to.is_subset(&below), "{name} depends on {to:?}");
     }
 }
 
@@ -211,11 +214,11 @@ fn each_dependency_of_a_crate_is_used() {
     for (name, dependencies) in packages() {
         let texts: Vec<_> = sources
             .iter()
-            .filter(|source| source.place == name)
+            .filter(|source| source.component == name)
             .map(|source| &source.text)
             .collect();
         if texts.is_empty() {
-            // skip tools, and the program, whose rooms share one manifest
+            // skip tools, and the program, whose modules share one manifest
             continue;
         }
         for dependency in dependencies {
@@ -227,47 +230,47 @@ fn each_dependency_of_a_crate_is_used() {
 }
 
 #[test]
-fn rooms_of_the_program_know_only_the_rooms_below() {
-    let rooms: BTreeMap<_, _> = ROOMS.into_iter().collect();
+fn modules_of_the_program_use_only_the_modules_below() {
+    let modules: BTreeMap<_, _> = MODULES.into_iter().collect();
     let mut seen = BTreeSet::new();
 
     for source in &sources() {
-        let Some(allowed) = rooms.get(source.place.as_str()) else {
+        let Some(allowed) = modules.get(source.component.as_str()) else {
             continue;
         };
-        for named in source.referenced_rooms() {
-            if named == source.place || !rooms.contains_key(named.as_str()) {
+        for named in source.referenced_modules() {
+            if named == source.component || !modules.contains_key(named.as_str()) {
                 continue;
             }
             let path = source.path.display();
             assert!(allowed.contains(&named.as_str()), "{path} names {named}");
-            seen.insert((source.place.clone(), named));
+            seen.insert((source.component.clone(), named));
         }
     }
 
-    let allowed = ROOMS
+    let allowed = MODULES
         .iter()
         .flat_map(|(from, to)| to.iter().map(|to| ((*from).to_owned(), (*to).to_owned())));
-    assert_eq!(seen, allowed.collect(), "an arrow that nobody uses");
+    assert_eq!(seen, allowed.collect(), "an allowed dependency is unused");
 }
 
 #[test]
-fn some_names_stay_in_their_places() {
+fn restricted_names_are_used_only_where_they_are_allowed() {
     let sources = sources();
 
-    for (name, places) in NAMES {
-        let sayers = sources.iter().filter(|source| says(&source.text, name));
-        let mut said = BTreeSet::new();
-        for source in sayers {
+    for (name, allowed) in NAMES {
+        let users = sources.iter().filter(|source| mentions(&source.text, name));
+        let mut seen = BTreeSet::new();
+        for source in users {
             let path = source.path.display();
             assert!(
-                places.contains(&source.place.as_str()),
-                "{path} says {name}"
+                allowed.contains(&source.component.as_str()),
+                "{path} uses {name}"
             );
-            said.insert(source.place.as_str());
+            seen.insert(source.component.as_str());
         }
-        let places: BTreeSet<_> = places.iter().copied().collect();
-        assert_eq!(said, places, "places that are listed for {name}");
+        let allowed: BTreeSet<_> = allowed.iter().copied().collect();
+        assert_eq!(seen, allowed, "components that may use {name}");
     }
 }
 
@@ -283,7 +286,7 @@ fn uses(text: &str, crate_name: &str) -> bool {
     text.match_indices(crate_name).any(|(at, _)| is_path(at))
 }
 
-fn says(text: &str, name: &str) -> bool {
+fn mentions(text: &str, name: &str) -> bool {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     text.match_indices(name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use threadkeep::config::Setting;
 
-use crate::support::places::{program, scratch};
+use crate::support::paths::{program, scratch};
 
 const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -67,7 +67,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn what_sign_prints_verifies_in_the_form_of_header_and_cookie() {
+fn a_signed_id_verifies_as_a_header_and_as_a_cookie() {
     let signed = stdout(&with_key(&["sign", ID]).output().unwrap());
     let header = signed.trim_end();
     let (id, signature) = header.split_once(';').unwrap();
@@ -85,7 +85,7 @@ fn what_sign_prints_verifies_in_the_form_of_header_and_cookie() {
 }
 
 #[test]
-fn nothing_is_signed_without_a_configured_key() {
+fn sign_fails_without_a_configured_key() {
     let refused = threadkeep(&["sign", ID]).output().unwrap();
 
     assert_eq!(refused.status.code(), Some(2));
@@ -93,7 +93,7 @@ fn nothing_is_signed_without_a_configured_key() {
 }
 
 #[test]
-fn keygen_makes_a_key_that_can_be_configured() {
+fn keygen_prints_a_key_that_the_configuration_accepts() {
     let key = stdout(&threadkeep(&["keygen", "--name", "new"]).output().unwrap());
     let other = stdout(&threadkeep(&["keygen", "--name", "new"]).output().unwrap());
 
@@ -105,7 +105,7 @@ fn keygen_makes_a_key_that_can_be_configured() {
 }
 
 #[test]
-fn config_tells_where_each_value_is_from_and_no_secret() {
+fn config_prints_the_source_of_each_value_and_no_secret() {
     let mut command = with_key(&["config", "--max-keys", "7"]);
 
     let output = command.output().unwrap();
@@ -120,7 +120,10 @@ fn config_tells_where_each_value_is_from_and_no_secret() {
         "signing_keys main:*** THREADKEEP_SIGNING_KEYS",
         "listen 127.0.0.1:8080 default",
     ] {
-        assert!(rows.iter().any(|known| known == row), "{row} in {rows:?}");
+        assert!(
+            rows.iter().any(|printed| printed == row),
+            "{row} in {rows:?}"
+        );
     }
     assert!(!stdout(&output).contains(SECRET));
 }
@@ -142,7 +145,7 @@ fn the_help_of_a_command_fits_on_a_screen() {
 }
 
 #[test]
-fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
+fn the_help_of_settings_lists_the_flag_and_variable_of_each_setting() {
     let help = stdout(&threadkeep(&["help", "settings"]).output().unwrap());
     let printed = stdout(&threadkeep(&["settings"]).output().unwrap());
 
@@ -156,7 +159,7 @@ fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
 }
 
 #[test]
-fn a_terminal_gets_text_and_lines_that_say_what_runs() {
+fn a_terminal_gets_a_startup_summary_and_a_text_log() {
     let program = program();
     let command = format!("{} --listen localhost:0", program.display());
     let mut script = Command::new("script");
@@ -167,7 +170,7 @@ fn a_terminal_gets_text_and_lines_that_say_what_runs() {
 
     let lines = lines.map(|line| line.unwrap().trim_end().to_owned());
     let mut lines = lines.skip_while(|line| !line.starts_with("threadkeep "));
-    let said: Vec<_> = lines.by_ref().take(8).collect();
+    let printed: Vec<_> = lines.by_ref().take(8).collect();
     drop(child.kill());
     drop(child.wait());
 
@@ -180,12 +183,12 @@ fn a_terminal_gets_text_and_lines_that_say_what_runs() {
         "  API keys",
         "  Link to the console",
     ];
-    for (line, topic) in said.iter().zip(topics) {
-        assert!(line.starts_with(topic), "{said:?}");
+    for (line, topic) in printed.iter().zip(topics) {
+        assert!(line.starts_with(topic), "{printed:?}");
     }
-    assert!(said[1].contains("http://127.0.0.1:"), "{said:?}");
-    assert!(said[2].contains("threads are lost"), "{said:?}");
-    assert!(said[7].contains(" INFO "), "{said:?}");
+    assert!(printed[1].contains("http://127.0.0.1:"), "{printed:?}");
+    assert!(printed[2].contains("threads are lost"), "{printed:?}");
+    assert!(printed[7].contains(" INFO "), "{printed:?}");
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn unusable_arguments_and_settings_exit_with_2() {
     let mut unknown_variable = threadkeep(&[]);
     unknown_variable.env("THREADKEEP_LISTNE", "x");
 
-    for (mut command, said) in [
+    for (mut command, expected) in [
         (threadkeep(&["--listne", "x"]), "--listne"),
         (unknown_variable, "did you mean `listen`?"),
         (threadkeep(&["--config", "absent.toml"]), "absent.toml"),
@@ -201,13 +204,13 @@ fn unusable_arguments_and_settings_exit_with_2() {
         (threadkeep(&["--max-keys", "0"]), "max_keys"),
     ] {
         let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{expected}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
 }
 
 #[test]
-fn a_signal_ends_the_server_after_what_runs() {
+fn a_signal_stops_the_server_after_its_running_requests() {
     for signal in ["-TERM", "-INT"] {
         let mut server = Server::start(threadkeep(&["--listen", "127.0.0.1:0"]));
         let idle = TcpStream::connect(&server.address).unwrap();

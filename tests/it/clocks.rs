@@ -23,7 +23,7 @@ fn log_an_hour_ahead(connection: &mut Connection) {
 }
 
 #[tokio::test]
-async fn a_final_state_stays_for_its_event_when_the_clock_went_back() {
+async fn a_final_state_is_kept_as_long_as_its_event_after_the_clock_went_back() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let room = room

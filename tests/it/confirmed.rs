@@ -16,8 +16,8 @@ use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
 use crate::support::until;
 
-/// Runs writes that change nothing, such as replays. Calls `look` before the first write and after each write.
-async fn run_ineffective_writes(room: &Room, thread: &Subject, look: impl Fn(&str)) {
+/// Runs writes that change nothing, such as replays. Calls `check` before the first write and after each write.
+async fn run_ineffective_writes(room: &Room, thread: &Subject, check: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
         conditions: Conditions {
@@ -30,9 +30,9 @@ async fn run_ineffective_writes(room: &Room, thread: &Subject, look: impl Fn(&st
         id: room.subject().id,
         ..thread.clone()
     };
-    let (space, nothing) = (room.space("space"), room.space("nothing"));
+    let (space, absent) = (room.space("space"), room.space("nothing"));
     let scope = room.tool();
-    let whole = Listing {
+    let listing = Listing {
         name: "made",
         owner: None,
     };
@@ -42,45 +42,45 @@ async fn run_ineffective_writes(room: &Room, thread: &Subject, look: impl Fn(&st
     ended.destroy_by(&end).await.unwrap();
     space.set_default(None).await;
     room.backend.list_remove("made", &members).await.unwrap();
-    room.backend.list_page(&whole, 0, 1).await.unwrap();
+    room.backend.list_page(&listing, 0, 1).await.unwrap();
 
-    look("nothing yet");
+    check("no write yet");
     let replay = thread.merge_once(written, &[set("k", "1")]).await.unwrap();
     assert!(replay.replayed);
-    look("a write that was done before");
+    check("a replayed write");
     assert!(ended.destroy_by(&end).await.unwrap().replayed);
-    look("an end that was done before");
+    check("a replayed destroy");
     assert!(!room.subject().destroy().await.existed);
-    look("an end of nothing");
+    check("the destroy of a missing thread");
     let ended = room
         .backend
-        .end_scope(&scope.scope, &ScopeEnd::new(Access::All))
+        .end_scope(&scope.id, &ScopeEnd::new(Access::All))
         .await;
     assert!(!ended.unwrap().answer);
-    look("an end of no scope");
+    check("the end of a missing scope");
     assert!(!space.delete("no such key").await);
-    look("a deletion of no entry");
+    check("the deletion of a missing entry");
     let opened = room.backend.open_namespace(&space.namespace).await;
     opened.unwrap();
-    look("a namespace that is there");
-    assert_eq!(nothing.destroy().await, 0);
-    look("a deletion of no namespace");
+    check("the opening of an existing namespace");
+    assert_eq!(absent.destroy().await, 0);
+    check("the deletion of a missing namespace");
     room.backend.list_remove("made", &members).await.unwrap();
-    look("a removal from no list");
+    check("a removal from a missing list");
     assert!(!room.backend.delete_record("kind", "a").await.unwrap());
-    look("a deletion of no record");
+    check("the deletion of a missing record");
 }
 
 #[tokio::test]
-async fn what_changes_nothing_is_confirmed_by_something_that_is_written() {
+async fn an_ineffective_write_replicates_a_command_that_confirms_it() {
     let servers = Arc::new(Replicated::start());
     let room = confirmed_on(Arc::clone(&servers)).await;
     let thread = room.subject();
     let before = std::cell::Cell::new(0);
 
-    run_ineffective_writes(&room, &thread, |what| {
-        let told = servers.told();
-        assert!(told > before.replace(told), "{what}");
+    run_ineffective_writes(&room, &thread, |step| {
+        let replicated = servers.told();
+        assert!(replicated > before.replace(replicated), "{step}");
     })
     .await;
 
@@ -88,7 +88,7 @@ async fn what_changes_nothing_is_confirmed_by_something_that_is_written() {
 }
 
 #[tokio::test]
-async fn without_it_nothing_is_written() {
+async fn an_ineffective_write_changes_nothing_if_confirmation_is_off() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
@@ -103,16 +103,16 @@ async fn without_it_nothing_is_written() {
     };
     let before = std::cell::RefCell::new(String::new());
 
-    run_ineffective_writes(&room, &thread, |what| {
+    run_ineffective_writes(&room, &thread, |step| {
         let changes = changes();
         let before = before.replace(changes.clone());
-        assert!(what == "nothing yet" || before == changes, "{what}");
+        assert!(step == "no write yet" || before == changes, "{step}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn what_is_written_for_it_leaves_no_trace() {
+async fn confirming_an_ineffective_write_leaves_no_keys() {
     let servers = Arc::new(Replicated::start());
     let room = confirmed_on(Arc::clone(&servers)).await;
     let space = room.space("space");
@@ -120,13 +120,13 @@ async fn what_is_written_for_it_leaves_no_trace() {
         let mut connection = servers.master.connection();
         let mut keys = servers.master.keys();
         keys.sort_unstable();
-        let lives = keys.iter().map(|key| {
-            let cmd = redis::cmd("TTL").arg(key).query::<i64>(&mut connection);
+        let ttls = keys.iter().map(|key| {
+            let ttl = redis::cmd("TTL").arg(key).query::<i64>(&mut connection);
             // cap the lifetimes, which shrink while the test runs
-            cmd.unwrap().clamp(-2, 100)
+            ttl.unwrap().clamp(-2, 100)
         });
-        let lives: Vec<_> = lives.collect();
-        (keys, lives)
+        let ttls: Vec<_> = ttls.collect();
+        (keys, ttls)
     };
     space.set_default(None).await;
     let thread = room.subject();
@@ -144,17 +144,17 @@ async fn what_is_written_for_it_leaves_no_trace() {
 }
 
 /// Number of writes that wait for a replica at the same time, one per permit.
-const WAITING: usize = 15;
+const BLOCKED_WRITES: usize = 15;
 /// Time limit for calls. Redis ends their `WAIT`s after 210 s.
-const PATIENCE: Duration = Duration::from_secs(240);
+const CALL_TIMEOUT: Duration = Duration::from_secs(240);
 /// Time limit for closing the abandoned connections and writing once, even on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn callers_that_leave_delay_no_other() {
+async fn abandoned_calls_do_not_delay_others() {
     let servers = Arc::new(Replicated::start());
-    let room = confirmed_within(PATIENCE, Arc::clone(&servers)).await;
-    let threads: Vec<_> = (0..WAITING).map(|_| room.subject()).collect();
+    let room = confirmed_within(CALL_TIMEOUT, Arc::clone(&servers)).await;
+    let threads: Vec<_> = (0..BLOCKED_WRITES).map(|_| room.subject()).collect();
     let last = room.subject();
     let sets = [set("k", "1")];
     let is_blocked = async |count: usize| {
@@ -167,16 +167,20 @@ async fn callers_that_leave_delay_no_other() {
 
     tokio::select! {
         _ = join_all(threads.iter().map(|thread| thread.merge(&sets))) => unreachable!(),
-        () = until(|| is_blocked(WAITING)) => {}
+        () = until(|| is_blocked(BLOCKED_WRITES)) => {}
     }
-    let left = Instant::now();
+    let abandoned = Instant::now();
     tokio::select! {
         _ = last.merge(&sets) => unreachable!(),
         () = async { until(is_written).await; until(|| is_blocked(1)).await } => {}
     }
 
     // the `WAIT`s of the abandoned calls would have lasted 210 s
-    assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
+    assert!(
+        abandoned.elapsed() < TIME_LIMIT,
+        "{:?}",
+        abandoned.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -197,7 +201,7 @@ async fn connections_that_redis_has_closed_are_not_used_again() {
 }
 
 #[tokio::test]
-async fn a_full_redis_still_ends_and_confirms() {
+async fn a_full_redis_still_ends_threads_and_confirms_it() {
     let servers = Arc::new(Replicated::start());
     let room = confirmed_on(Arc::clone(&servers)).await;
     let thread = room.subject();

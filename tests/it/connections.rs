@@ -69,7 +69,7 @@ async fn a_unix_socket_works() {
 }
 
 #[tokio::test]
-async fn a_password_and_a_user_work_and_a_wrong_one_is_refused() {
+async fn a_correct_user_and_password_work_and_wrong_ones_are_refused() {
     let secret = format!(">{PASSWORD}");
     let redis = RedisServer::start_with(&[
         "--requirepass",
@@ -115,7 +115,7 @@ async fn a_database_number_keeps_threads_in_that_database() {
 }
 
 #[tokio::test]
-async fn deployments_of_other_prefixes_share_a_redis_unseen() {
+async fn deployments_with_different_prefixes_share_a_redis_in_isolation() {
     let redis = RedisServer::start();
     let one = Subject::of(Arc::new(connect(&redis.url(), "one").await.unwrap()));
     let other = Subject {
@@ -147,7 +147,7 @@ async fn a_redis_that_evicts_living_threads_is_refused() {
 
 /// Without keepalives, NATs and load balancers silently drop idle connections.
 #[tokio::test]
-async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
+async fn idle_connections_use_tcp_keepalives() {
     let redis = RedisServer::start();
     let store = connect(&redis.url(), &unique_prefix()).await.unwrap();
     let thread = Subject::of(Arc::new(store));
@@ -169,7 +169,7 @@ async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
 }
 
 #[tokio::test]
-async fn a_prefix_of_another_layout_is_refused() {
+async fn a_prefix_with_a_different_storage_layout_is_refused() {
     let redis = RedisServer::start();
     for layout in ["2 128", "1 256"] {
         ::redis::cmd("SET")
@@ -187,7 +187,7 @@ async fn a_prefix_of_another_layout_is_refused() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_not_there_is_told_at_once() {
+async fn an_unreachable_redis_is_reported_immediately() {
     let start = Instant::now();
 
     let nobody = format!("redis://127.0.0.1:{}", free_port());
@@ -198,7 +198,7 @@ async fn a_redis_that_is_not_there_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
+async fn tls_works_only_with_a_trusted_certificate() {
     let authority = Authority::create();
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
@@ -245,29 +245,29 @@ async fn tls_reaches_all_nodes_of_a_cluster() {
 async fn a_user_and_a_password_reach_all_nodes_of_a_cluster() {
     let cluster = RedisCluster::start();
     for node in &cluster.nodes {
-        node.lock_to("app", PASSWORD, &RIGHTS);
+        node.restrict_to("app", PASSWORD, &RIGHTS);
     }
 
     let hosts = &cluster.hosts;
     assert_works(&format!("redis+cluster://app:{PASSWORD_IN_URL}@{hosts}")).await;
     for wrong in ["", "app:wrong-secret@"] {
         let refusal = refusal(&format!("redis+cluster://{wrong}{hosts}"), &unique_prefix()).await;
-        let is_of_the_user = ["NOAUTH", "WRONGPASS"]
+        let is_authentication_error = ["NOAUTH", "WRONGPASS"]
             .iter()
-            .any(|why| refusal.contains(why));
-        assert!(is_of_the_user, "{refusal}");
+            .any(|code| refusal.contains(code));
+        assert!(is_authentication_error, "{refusal}");
         assert!(!refusal.contains("wrong-secret"), "{refusal}");
     }
 }
 
 #[tokio::test]
-async fn sentinels_and_the_master_have_passwords_of_their_own() {
+async fn sentinels_and_the_master_can_have_different_passwords() {
     let watched = Watched::start();
     for server in &watched.servers {
-        server.lock_to("app", PASSWORD, &RIGHTS);
+        server.restrict_to("app", PASSWORD, &RIGHTS);
     }
     for sentinel in &watched.sentinels {
-        sentinel.lock_to("watcher", "another-secret", &["+@all"]);
+        sentinel.restrict_to("watcher", "another-secret", &["+@all"]);
     }
     let url = |app: &str, watcher: &str| {
         let hosts = watched.hosts();
@@ -289,7 +289,7 @@ async fn sentinels_and_the_master_have_passwords_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_master_of_another_name_and_a_node_by_itself_are_told() {
+async fn an_unknown_master_and_a_wrong_url_scheme_are_reported() {
     let watched = Watched::start();
     let cluster = cluster::shared();
 

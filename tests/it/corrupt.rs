@@ -24,17 +24,17 @@ impl Deployment {
         Self { server, redis }
     }
 
-    fn ask(&self, method: Method, path: &str) -> Request {
+    fn request(&self, method: Method, path: &str) -> Request {
         let request = self.server.client().request(method, path);
         request.bearer(API_SECRET)
     }
 
     async fn list(&self, path: &str) -> String {
-        self.ask(Method::GET, path).ok().await.text()
+        self.request(Method::GET, path).ok().await.text()
     }
 
     async fn put_entry(&self, path: &str) {
-        let put = self.ask(Method::PUT, path).json("1").send().await;
+        let put = self.request(Method::PUT, path).json("1").send().await;
         assert!(put.status < 300, "{}", put.text());
     }
 
@@ -59,7 +59,7 @@ impl Deployment {
 }
 
 #[tokio::test]
-async fn an_entry_that_cannot_be_read_is_unavailable_in_both_protocols() {
+async fn an_unreadable_entry_is_unavailable_in_both_protocols() {
     let deployment = Deployment::start();
     deployment.put_entry("/v1/kv/n/k").await;
     let key = deployment.key("*:k:*");
@@ -67,14 +67,14 @@ async fn an_entry_that_cannot_be_read_is_unavailable_in_both_protocols() {
     deployment.redis.call(&["SET", &key, "x", "KEEPTTL"]);
 
     for path in ["/v1/kv/n/k", "/kv/2025-03-17/n/k"] {
-        let answer = deployment.ask(Method::GET, path).send().await;
+        let answer = deployment.request(Method::GET, path).send().await;
         assert_eq!(answer.status, 503, "{path}: {}", answer.text());
         assert!(answer.header("retry-after").is_some(), "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_read_is_unavailable_and_the_list_goes_on() {
+async fn an_unreadable_session_is_unavailable_and_omitted_from_lists() {
     let deployment = Deployment::start();
     let client = deployment.server.client();
     let make = async || {
@@ -100,7 +100,7 @@ async fn a_session_that_cannot_be_read_is_unavailable_and_the_list_goes_on() {
 }
 
 #[tokio::test]
-async fn a_thread_that_says_it_is_larger_than_it_is_is_unavailable() {
+async fn a_thread_with_an_excessive_stored_size_is_unavailable() {
     let deployment = Deployment::start();
     let thread = deployment.server.client().thread();
     thread.put("state/k", "1").ok().await;
@@ -108,7 +108,7 @@ async fn a_thread_that_says_it_is_larger_than_it_is_is_unavailable() {
     let mut connection = deployment.redis.connection();
     let mut get = redis::cmd("HGET");
     let mut meta: Vec<u8> = get.arg(&key).arg("M").query(&mut connection).unwrap();
-    // overwrite the total size of all members, which follows the format, the life and the version
+    // overwrite the total size of all members
     meta[15..19].fill(0xff);
     let before = deployment.server.peak_bytes();
 
@@ -123,7 +123,7 @@ async fn a_thread_that_says_it_is_larger_than_it_is_is_unavailable() {
 }
 
 #[tokio::test]
-async fn lists_leave_out_what_cannot_be_read() {
+async fn lists_omit_unreadable_records() {
     let deployment = Deployment::start();
     let ended = ["a", "b"].map(|_| deployment.server.client().thread());
     for thread in &ended {
@@ -133,7 +133,7 @@ async fn lists_leave_out_what_cannot_be_read() {
     for path in ["/v1/kv/good/a", "/v1/kv/good/b", "/v1/kv/bad/a"] {
         deployment.put_entry(path).await;
     }
-    let heads = deployment.keys("*:kh");
+    let entry_indexes = deployment.keys("*:kh");
     let mut connection = deployment.redis.connection();
     let members = |key: &String, connection: &mut Connection| -> Vec<Vec<u8>> {
         redis::cmd("HKEYS").arg(key).query(connection).unwrap()
@@ -144,7 +144,7 @@ async fn lists_leave_out_what_cannot_be_read() {
     deployment.set_field(&archive, b"E", b"x");
     let index = deployment.key("*{namespaces}:names");
     deployment.set_field(&index, b"bad", b"x");
-    for key in &heads {
+    for key in &entry_indexes {
         for member in members(key, &mut connection) {
             if member.ends_with(b"b") {
                 deployment.set_field(key, &member, b"x");
@@ -167,7 +167,7 @@ async fn lists_leave_out_what_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
+async fn all_readers_skip_unreadable_events() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
@@ -192,20 +192,20 @@ async fn an_event_that_cannot_be_read_is_passed_over_by_all_readers() {
     thread.destroy().await;
     junk(&mut connection);
 
-    for most in [1, 2, 3, 100] {
+    for limit in [1, 2, 3, 100] {
         let mut from = Position::default();
         let mut read = Vec::new();
         loop {
-            let log = room.backend.read_log(&[(bucket, from)], most).await;
+            let log = room.backend.read_log(&[(bucket, from)], limit).await;
             let events = log.unwrap().pop().unwrap();
             from = events.last().map_or(from, |event| event.id.position);
-            let is_all = events.len() < most;
+            let is_last_page = events.len() < limit;
             read.extend(events);
-            if is_all {
+            if is_last_page {
                 break;
             }
         }
-        assert_eq!(read.len(), 2, "{most}: {read:?}");
+        assert_eq!(read.len(), 2, "{limit}: {read:?}");
     }
     // each unreadable event is counted once, no matter how often it is read
     assert_eq!(room.backend.unreadable(), 6);

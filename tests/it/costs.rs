@@ -7,7 +7,7 @@ use threadkeep_domain::{Key, Position, Retention, Slice, ThreadId, ThreadPolicy,
 use threadkeep_store::{Clock, HistoryFrom, Reader, Store, StoreError, WriteError};
 use threadkeep_store_redis::{RedisSettings, RedisStore};
 
-use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
+use crate::conformance::room::{numbered_key, push, push_window, redis_on, set};
 use crate::conformance::scope_room::{item, numbered};
 use crate::conformance::space::seconds;
 use crate::conformance::thread_scopes::living;
@@ -24,7 +24,7 @@ fn stored_bytes(connection: &mut Connection) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
+async fn stored_bytes_stay_proportional_to_the_state_after_arrays_are_cut() {
     let redis = Arc::new(RedisServer::start());
     let thread = redis_on(Arc::clone(&redis), Clock::system())
         .await
@@ -49,24 +49,24 @@ async fn what_is_stored_follows_the_state_however_arrays_were_cut() {
     assert!(stored < 2 * state.len(), "{stored} for {}", state.len());
 }
 
-/// Returns the keys that have not expired according to `clock`, except the empty streams and the horizons of logs.
-fn lasting_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
+/// Returns the keys that have not expired according to `clock`, except empty logs and the records of trimmed logs.
+fn unexpired_keys(connection: &mut Connection, clock: &Clock) -> Vec<String> {
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*}:*").query(connection).unwrap();
     keys.retain(|key| {
-        let left: i64 = redis::cmd("PTTL").arg(key).query(connection).unwrap();
+        let ttl_ms: i64 = redis::cmd("PTTL").arg(key).query(connection).unwrap();
         // -2: expired since it was listed
-        let is_over = left == -2 || (0..=clock.ahead_ms() as i64).contains(&left);
+        let is_expired = ttl_ms == -2 || (0..=clock.ahead_ms() as i64).contains(&ttl_ms);
         let is_empty_log = key.ends_with("}:e") && {
             let events: u64 = redis::cmd("XLEN").arg(key).query(connection).unwrap();
             events == 0
         };
-        !is_over && !is_empty_log && !key.ends_with("}:h")
+        !is_expired && !is_empty_log && !key.ends_with("}:h")
     });
     keys
 }
 
 #[tokio::test]
-async fn what_is_past_its_retention_leaves_nothing() {
+async fn data_past_its_retention_leaves_no_keys() {
     const SECOND: Duration = Duration::from_secs(1);
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
@@ -95,29 +95,29 @@ async fn what_is_past_its_retention_leaves_nothing() {
             assert!(restored.unwrap().is_some());
         }
     }
-    // when a second life ends, the archive of the first life becomes an earlier archive
+    // create the threads again; when a new thread ends, the archive of the first thread becomes an earlier archive
     room.advance(35 * SECOND);
     room.reap().await;
     for thread in &threads {
         thread
-            .merge_once(numbered_once(1), &[push("k", "2")])
+            .merge_once(numbered_key(1), &[push("k", "2")])
             .await
             .unwrap();
     }
     room.advance(35 * SECOND);
     room.reap().await;
-    assert!(!lasting_keys(&mut redis.connection(), &room.clock).is_empty());
+    assert!(!unexpired_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // no list contains a restored archive, so only its Redis expiry deletes it, an hour after its event must be gone
+    // restored archives are not listed, so only their Redis expiry deletes them, an hour after the retention of the log
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
-    let left = lasting_keys(&mut redis.connection(), &room.clock);
-    assert!(left.is_empty(), "{left:?}");
+    let remaining = unexpired_keys(&mut redis.connection(), &room.clock);
+    assert!(remaining.is_empty(), "{remaining:?}");
 }
 
 #[tokio::test]
-async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
+async fn a_pause_of_redis_does_not_cause_a_connection_per_request() {
     let redis = RedisServer::start();
     let settings = RedisSettings {
         timeout: Duration::from_millis(300),
@@ -132,7 +132,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
     let (before, start) = (connections(&mut connection), Instant::now());
 
     redis.suspend();
-    let late = |number: u64| {
+    let delayed_read = |number: u64| {
         let store = &store;
         async move {
             // spread the requests, and thus their timeouts, over time
@@ -140,7 +140,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
             store.get_state(&id, Reader::ALL).await
         }
     };
-    let answers = join_all((0..150).map(late)).await;
+    let answers = join_all((0..150).map(delayed_read)).await;
     redis.resume();
 
     // the first call times out, and later calls may be rejected immediately
@@ -155,14 +155,17 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         ))
     )));
     until(async || store.get_state(&id, Reader::ALL).await.is_ok()).await;
-    let made = connections(&mut connection) - before;
+    let opened = connections(&mut connection) - before;
     // allow one probe per second since `start`
-    let most = 10 + start.elapsed().as_secs();
-    assert!(made <= most, "{made} connections for 150 requests");
+    let opened_max = 10 + start.elapsed().as_secs();
+    assert!(
+        opened <= opened_max,
+        "{opened} connections for 150 requests"
+    );
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_tidied_for_long_is_cut_in_slices() {
+async fn a_log_that_was_not_trimmed_for_long_is_trimmed_in_batches() {
     const EVENTS: u64 = 90_000;
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
@@ -192,7 +195,7 @@ async fn a_log_that_nobody_tidied_for_long_is_cut_in_slices() {
 }
 
 #[tokio::test]
-async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
+async fn a_write_to_an_unwatched_thread_runs_no_extra_commands() {
     const WRITES: u64 = 100;
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
@@ -226,9 +229,9 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     }
 }
 
-/// For one second after a read has extended the lifetime of a thread, reads fetch only the meta record.
+/// For one second after a read has extended the lifetime of a thread, reads fetch only its version, not its content.
 #[tokio::test]
-async fn a_read_of_what_is_known_asks_redis_for_no_content() {
+async fn a_cached_read_fetches_no_content() {
     const READS: u64 = 100;
     let redis = Arc::new(RedisServer::start());
     let settings = RedisSettings {
@@ -260,7 +263,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     for _ in 0..READS {
         let state = store.get_state(&id, Reader::ALL).await.unwrap().unwrap();
         assert_eq!(state.content, r#"{"k":[1,2,3]}"#);
-        store.get_whole(&id, Reader::ALL).await.unwrap().unwrap();
+        store.get_content(&id, Reader::ALL).await.unwrap().unwrap();
         store.get_keys(&id, Reader::ALL).await.unwrap().unwrap();
         let tail = Some(Slice::Tail(1));
         store.get_value(&id, Reader::ALL, &key, tail).await.unwrap();
@@ -280,14 +283,14 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     }
     assert_eq!(commands(&mut connection, "hget"), 8 * READS);
     // reads extend the lifetime once a second
-    let moves = commands(&mut connection, "pexpire");
-    assert!(moves <= seconds && moves == commands(&mut connection, "evalsha"));
+    let extensions = commands(&mut connection, "pexpire");
+    assert!(extensions <= seconds && extensions == commands(&mut connection, "evalsha"));
     let cache = store.cache_use().unwrap();
     assert_eq!((cache.hits, cache.misses), (7 * READS + 1, 0));
 }
 
 #[tokio::test]
-async fn polls_of_a_thread_move_its_end_once_a_second() {
+async fn polling_a_thread_extends_its_lifetime_once_a_second() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
@@ -313,7 +316,7 @@ async fn polls_of_a_thread_move_its_end_once_a_second() {
 }
 
 #[tokio::test]
-async fn without_copies_a_version_that_is_known_costs_no_content_either() {
+async fn stamps_and_key_lookups_fetch_no_content_without_a_cache() {
     let redis = Arc::new(RedisServer::start());
     let settings = RedisSettings {
         read_cache_bytes: 0,
@@ -341,14 +344,14 @@ async fn without_copies_a_version_that_is_known_costs_no_content_either() {
     assert_eq!(stamp, Some(written.stamp));
     let found = found.unwrap();
     assert_eq!((found.stamp, found.content), (written.stamp, true));
-    let asked = ["hget", "hexists", "hgetall", "hmget", "evalsha"];
-    let asked = asked.map(|name| commands(&mut connection, name));
-    assert_eq!(asked, [2, 1, 0, 0, 2]);
+    let calls = ["hget", "hexists", "hgetall", "hmget", "evalsha"];
+    let calls = calls.map(|name| commands(&mut connection, name));
+    assert_eq!(calls, [2, 1, 0, 0, 2]);
     assert_eq!(store.cache_use(), None);
 }
 
 #[tokio::test]
-async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
+async fn reads_keep_the_remaining_lifetime_within_a_second_of_its_maximum() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
@@ -358,26 +361,26 @@ async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
         .arg("*:t:*")
         .query(&mut connection)
         .unwrap();
-    let longest: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+    let longest_ms: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
     let start = Instant::now();
 
     while start.elapsed() < Duration::from_millis(2_500) {
         let read = Instant::now();
         assert!(thread.state().await.is_some());
-        let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+        let ttl_ms: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
         // add the time since the read, which includes pauses of the machine
-        let left = left + read.elapsed().as_millis() as i64;
-        assert!(left > longest - 2_000, "{left} of {longest}");
+        let ttl_ms = ttl_ms + read.elapsed().as_millis() as i64;
+        assert!(ttl_ms > longest_ms - 2_000, "{ttl_ms} of {longest_ms}");
     }
 
     let mut differences = Vec::new();
     // retry, because a single expiry is inexact if the machine pauses
     for _ in 0..50 {
         let expires_ms = thread.thread().await.unwrap().expires_ms;
-        let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+        let ttl_ms: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
         let (now, _): (i64, i64) = redis::cmd("TIME").query(&mut connection).unwrap();
         let grace_ms = Retention::DEFAULT.grace.as_millis() as i64;
-        let expected = now * 1_000 + left - grace_ms;
+        let expected = now * 1_000 + ttl_ms - grace_ms;
         differences.push(expires_ms as i64 - expected);
         if differences.last().unwrap().abs() < 2_000 {
             return;
@@ -387,7 +390,7 @@ async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
 }
 
 #[tokio::test]
-async fn a_history_comes_back_with_its_thread_without_being_copied() {
+async fn restoring_a_thread_restores_its_history_without_copying_it() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let (thread, scope) = living(&room).await;
@@ -401,12 +404,12 @@ async fn a_history_comes_back_with_its_thread_without_being_copied() {
 
     assert!(restored.unwrap().is_some());
     assert_eq!(scope.items().await.len(), 1_000);
-    // Redis copies only the state, which the end event may still need
+    // Redis copies only the state, because the event about the end of the thread still refers to it
     assert_eq!(commands(&mut connection, "copy"), 1);
 }
 
 #[tokio::test]
-async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
+async fn one_large_item_replaces_many_items_in_few_commands() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let scope = room.session().keeping(70_000, true);
@@ -418,8 +421,8 @@ async fn one_large_item_takes_the_place_of_many_in_a_few_steps() {
     let large = format!("\"{}\"", "x".repeat(60_000));
     scope.add(&[item("large", &large)]).await;
 
-    let asked = ["xrange", "xdel", "xtrim", "hdel"].map(|name| commands(&mut connection, name));
-    assert!(asked.iter().sum::<u64>() < 30, "{asked:?}");
+    let calls = ["xrange", "xdel", "xtrim", "hdel"].map(|name| commands(&mut connection, name));
+    assert!(calls.iter().sum::<u64>() < 30, "{calls:?}");
     let page = scope.page(HistoryFrom::After(0), 1_000).await.unwrap();
     assert_eq!(page.summary.len(), page.items.len() as u64);
     assert_eq!(page.summary.first_seq, page.items[0].seq);
@@ -448,7 +451,7 @@ fn connections(connection: &mut Connection) -> u64 {
 }
 
 #[tokio::test]
-async fn an_entry_that_has_ended_leaves_nothing_though_nobody_asks_for_it() {
+async fn an_expired_entry_leaves_no_keys_even_if_it_is_never_read() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let space = room.space("n");
@@ -457,13 +460,13 @@ async fn an_entry_that_has_ended_leaves_nothing_though_nobody_asks_for_it() {
     }
     room.advance(Duration::from_secs(10));
     let mut connection = redis.connection();
-    assert!(!lasting_keys(&mut connection, &room.clock).is_empty());
+    assert!(!unexpired_keys(&mut connection, &room.clock).is_empty());
 
     room.tidy().await;
 
-    let mut left = lasting_keys(&mut connection, &room.clock);
-    left.retain(|key| !key.contains(":{namespaces}:"));
-    assert!(left.is_empty(), "{left:?}");
+    let mut remaining = unexpired_keys(&mut connection, &room.clock);
+    remaining.retain(|key| !key.contains(":{namespaces}:"));
+    assert!(remaining.is_empty(), "{remaining:?}");
 }
 
 #[tokio::test]

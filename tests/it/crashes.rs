@@ -10,7 +10,7 @@ use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 use crate::in_process;
-use crate::killing::{self, Place, cuts};
+use crate::killing::{self, Deployment, cuts};
 use crate::support::client::new_id;
 
 const OWNER: &str = "ann";
@@ -26,7 +26,7 @@ impl killing::Replica for Replica {
     }
 }
 
-impl Place {
+impl Deployment {
     fn prepared_keys_expire(&self) -> bool {
         let mut connection = self.redis.connection();
         let keys: Vec<String> = ::redis::cmd("KEYS")
@@ -34,12 +34,12 @@ impl Place {
             .query(&mut connection)
             .unwrap();
         keys.iter().all(|key| {
-            let left: i64 = ::redis::cmd("PTTL")
+            let ttl_ms: i64 = ::redis::cmd("PTTL")
                 .arg(key)
                 .query(&mut connection)
                 .unwrap();
             // -2: already expired
-            left == -2 || (0..=60_000).contains(&left)
+            ttl_ms == -2 || (0..=60_000).contains(&ttl_ms)
         })
     }
 }
@@ -117,47 +117,49 @@ fn content(document: &str, id: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_thread_has_one_id_wherever_its_rotation_is_killed() {
+async fn a_killed_rotation_leaves_the_thread_with_exactly_one_id() {
     for cut in cuts() {
-        let place = Place::new();
-        let other: Replica = place.replica().await;
-        let id = other.create().await;
-        let content = other.content(&id).await;
+        let deployment = Deployment::new();
+        let survivor: Replica = deployment.replica().await;
+        let id = survivor.create().await;
+        let content = survivor.content(&id).await;
         let path = format!("/v1/threads/{id}/rotate");
         let rotate =
             async |replica: &Replica| replica.send(Method::POST, &path, "", Some("rotate")).await;
 
-        let was_killed = place.call_and_kill(&[&id], cut, rotate).await;
+        let was_killed = deployment.call_and_kill(&[&id], cut, rotate).await;
 
-        let owned = other.owned().await;
+        let owned = survivor.owned().await;
         assert_eq!(owned.len(), 1, "{cut:?}");
-        assert_eq!(other.exists(&id).await, owned[0] == id);
-        assert_eq!(other.content(&owned[0]).await, content);
-        let (status, rotated) = rotate(&other).await;
+        assert_eq!(survivor.exists(&id).await, owned[0] == id);
+        assert_eq!(survivor.content(&owned[0]).await, content);
+        let (status, rotated) = rotate(&survivor).await;
         assert_eq!(status, 200, "{cut:?} {rotated}");
         let new = id_of(&rotated);
         assert_ne!(new, id);
-        assert_eq!(other.owned().await, [&*new]);
-        assert_eq!(other.content(&new).await, content);
+        assert_eq!(survivor.owned().await, [&*new]);
+        assert_eq!(survivor.content(&new).await, content);
         let state = format!("/v1/threads/{id}/state/k");
-        let (status, late) = other.send(Method::PUT, &state, "2", None).await;
+        let (status, late) = survivor.send(Method::PUT, &state, "2", None).await;
         assert_eq!(status, 410, "{late}");
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }
 
 #[tokio::test]
-async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
+async fn a_killed_import_leaves_the_whole_thread_or_nothing() {
     for cut in cuts() {
-        let place = Place::new();
-        let other: Replica = place.replica().await;
-        let source = other.create().await;
+        let deployment = Deployment::new();
+        let survivor: Replica = deployment.replica().await;
+        let source = survivor.create().await;
         let path = format!("/v1/threads/{source}");
-        let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
-        other.ok(Method::DELETE, &path, "").await;
+        let document = survivor
+            .ok(Method::GET, &format!("{path}/export"), "")
+            .await;
+        survivor.ok(Method::DELETE, &path, "").await;
         let id = new_id();
         let document = document.replace(&source, &id);
         let import = async |replica: &Replica| {
@@ -167,41 +169,43 @@ async fn a_thread_is_there_whole_or_not_at_all_wherever_its_import_is_killed() {
                 .await
         };
 
-        let was_killed = place.call_and_kill(&[&id, "}:m:"], cut, import).await;
+        let was_killed = deployment.call_and_kill(&[&id, "}:m:"], cut, import).await;
 
-        let owned = other.owned().await;
-        assert_eq!(other.exists(&id).await, owned == [id.clone()], "{cut:?}");
+        let owned = survivor.owned().await;
+        assert_eq!(survivor.exists(&id).await, owned == [id.clone()], "{cut:?}");
         if !owned.is_empty() {
-            assert_eq!(other.content(&id).await, content(&document, &id));
+            assert_eq!(survivor.content(&id).await, content(&document, &id));
         }
-        assert!(place.prepared_keys_expire(), "{cut:?}");
-        let (status, imported) = import(&other).await;
+        assert!(deployment.prepared_keys_expire(), "{cut:?}");
+        let (status, imported) = import(&survivor).await;
         assert_eq!(status, 201, "{cut:?} {imported}");
-        assert_eq!(other.content(&id).await, content(&document, &id));
-        assert_eq!(other.owned().await, [id]);
+        assert_eq!(survivor.content(&id).await, content(&document, &id));
+        assert_eq!(survivor.owned().await, [id]);
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }
 
 #[tokio::test]
-async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
+async fn a_killed_replacing_import_replaces_the_whole_thread_or_nothing() {
     for cut in cuts() {
-        let place = Place::new();
-        let other: Replica = place.replica().await;
-        let id = other.create().await;
+        let deployment = Deployment::new();
+        let survivor: Replica = deployment.replica().await;
+        let id = survivor.create().await;
         let path = format!("/v1/threads/{id}");
-        let document = other.ok(Method::GET, &format!("{path}/export"), "").await;
+        let document = survivor
+            .ok(Method::GET, &format!("{path}/export"), "")
+            .await;
         let later = json!({"later": 1}).to_string();
-        other
+        survivor
             .ok(Method::PUT, &format!("{path}/state"), &later)
             .await;
-        other
+        survivor
             .ok(Method::DELETE, &format!("{path}/checkpoints/1"), "")
             .await;
-        let before = other.content(&id).await;
+        let before = survivor.content(&id).await;
         let import = async |replica: &Replica| {
             let path = "/v1/threads/import?if_exists=replace";
             replica
@@ -209,19 +213,22 @@ async fn a_thread_is_replaced_whole_or_stays_wherever_an_import_is_killed() {
                 .await
         };
 
-        let was_killed = place.call_and_kill(&[&id, "}:m:"], cut, import).await;
+        let was_killed = deployment.call_and_kill(&[&id, "}:m:"], cut, import).await;
 
-        let found = other.content(&id).await;
+        let content_after_kill = survivor.content(&id).await;
         let after = content(&document, &id);
-        assert!(found == before || found == after, "{cut:?} {found}");
-        assert_eq!(other.owned().await, [&*id]);
-        let (status, imported) = import(&other).await;
+        assert!(
+            content_after_kill == before || content_after_kill == after,
+            "{cut:?} {content_after_kill}"
+        );
+        assert_eq!(survivor.owned().await, [&*id]);
+        let (status, imported) = import(&survivor).await;
         assert_eq!(status, 201, "{cut:?} {imported}");
-        assert_eq!(other.content(&id).await, after);
-        assert_eq!(other.owned().await, [id]);
+        assert_eq!(survivor.content(&id).await, after);
+        assert_eq!(survivor.owned().await, [id]);
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }

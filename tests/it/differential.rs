@@ -1,5 +1,5 @@
 //! Runs the same random operation lists on several stores. The short and the long write script of Redis must behave
-//! like the embedded store, which uses the domain's code.
+//! like the embedded store, which runs the Rust code of the domain crate.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::scope_lists;
 /// Environment variable with the seed of the lists. To repeat a failed run, set it to the seed that the failure prints.
 const SEED: &str = "THREADKEEP_TEST_SEED";
 /// Environment variable that triples the number of lists if it is set to any value.
-const ALL: &str = "THREADKEEP_TEST_ALL_LISTS";
+const ALL_LISTS: &str = "THREADKEEP_TEST_ALL_LISTS";
 
 #[test]
-fn after_any_list_the_size_is_the_length_of_the_state() {
+fn the_reported_size_matches_the_state_after_any_list() {
     let clock = Clock::system();
     let memory = room::memory_by(clock.clone());
     check(1_000, &runtime(), &clock, |policy| {
@@ -28,7 +28,7 @@ fn after_any_list_the_size_is_the_length_of_the_state() {
 }
 
 #[test]
-fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
+fn memory_and_redis_agree_after_any_list() {
     let runtime = runtime();
     let clock = Clock::system();
     let memory = room::memory_by(clock.clone());
@@ -43,7 +43,7 @@ fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
 }
 
 #[test]
-fn after_any_list_a_scope_is_as_the_domain_says() {
+fn a_scope_in_memory_matches_the_reference_after_any_list() {
     let clock = Clock::system();
     let memory = room::memory_by(clock.clone());
     check_scopes(2_000, &runtime(), &clock, |list| {
@@ -55,7 +55,7 @@ fn after_any_list_a_scope_is_as_the_domain_says() {
 }
 
 #[test]
-fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
+fn a_scope_in_redis_matches_the_reference_after_any_list() {
     let runtime = runtime();
     let clock = Clock::system();
     let redis = runtime.block_on(room::redis_by(clock.clone()));
@@ -74,7 +74,7 @@ fn check(
     players: impl Fn(ThreadPolicy) -> Vec<Player>,
 ) {
     run(lists, list(), |list| {
-        in_time(|| {
+        retry_if_slow(|| {
             let mut players = players(list.policy);
             runtime.block_on(play(&list, &mut players, clock))
         })
@@ -88,35 +88,39 @@ fn check_scopes(
     players: impl Fn(&scope_lists::List) -> Vec<scope_lists::Player>,
 ) {
     run(lists, scope_lists::list(), |list| {
-        in_time(|| {
+        retry_if_slow(|| {
             let mut players = players(&list);
             runtime.block_on(play_scopes(&list, &mut players, clock))
         })
     });
 }
 
-/// Plays a list. Tries again if the players disagree after a slow run, because the clock keeps running, so their times
-/// may fall into different five-second steps.
-fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
-    const LONGEST: Duration = Duration::from_secs(2);
+/// Plays a list. Retries if the players disagree after a slow run: they report times in steps of five seconds, and the
+/// clock may have passed a step between two players.
+fn retry_if_slow(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
+    const SLOW: Duration = Duration::from_secs(2);
     for _ in 0..10 {
         let start = Instant::now();
         let outcome = play();
-        if outcome.is_ok() || start.elapsed() < LONGEST {
+        if outcome.is_ok() || start.elapsed() < SLOW {
             return outcome;
         }
     }
     play()
 }
 
-/// Tests `most` random lists if [`ALL`] is set, otherwise a third as many.
-fn run<S: Strategy>(most: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+/// Tests `lists_max` random lists if [`ALL_LISTS`] is set, otherwise a third as many.
+fn run<S: Strategy>(
+    lists_max: u32,
+    strategy: S,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {
-        cases: if std::env::var_os(ALL).is_some() {
-            most
+        cases: if std::env::var_os(ALL_LISTS).is_some() {
+            lists_max
         } else {
-            most / 3
+            lists_max / 3
         },
         failure_persistence: None,
         max_shrink_iters: 2_000,
@@ -124,7 +128,7 @@ fn run<S: Strategy>(most: u32, strategy: S, test: impl Fn(S::Value) -> Result<()
     };
     let mut runner = TestRunner::new_with_rng(config, rng(seed));
     if let Err(error) = runner.run(&strategy, test) {
-        panic!("{error}\nthe same lists come again with {SEED}={seed}");
+        panic!("{error}\nto repeat these lists, set {SEED}={seed}");
     }
 }
 
@@ -141,14 +145,14 @@ async fn play_scopes(
         let is_last = number + 1 == list.steps.len();
         for player in &mut *players {
             let outcome = player.play(list, number).await;
-            let seen = match list.looks || is_last {
-                true => Some(player.look().await),
+            let seen = match list.reads_everything || is_last {
+                true => Some(player.read_everything().await),
                 false => None,
             };
-            let both = (outcome, seen);
-            let first = first.get_or_insert_with(|| both.clone());
-            if both != *first {
-                let text = format!("step {number}: first {first:?}, then {both:?}");
+            let observed = (outcome, seen);
+            let first = first.get_or_insert_with(|| observed.clone());
+            if observed != *first {
+                let text = format!("step {number}: first {first:?}, then {observed:?}");
                 return Err(TestCaseError::fail(text));
             }
         }
@@ -184,10 +188,10 @@ async fn play_steps(
             let outcome = player.play(list, number).await;
             let state = player.state().await;
             check_size(number, &outcome, &state)?;
-            let both = (outcome, state);
-            let first = first.get_or_insert_with(|| both.clone());
-            if both != *first {
-                let text = format!("step {number}: first {first:?}, then {both:?}");
+            let observed = (outcome, state);
+            let first = first.get_or_insert_with(|| observed.clone());
+            if observed != *first {
+                let text = format!("step {number}: first {first:?}, then {observed:?}");
                 return Err(TestCaseError::fail(text));
             }
         }
@@ -206,7 +210,7 @@ fn check_size(number: usize, outcome: &Outcome, state: &Outcome) -> Result<(), T
             return Err(TestCaseError::fail(format!("step {number} left no state")));
         };
         if state.len() as u64 != *size_bytes {
-            let text = format!("step {number} tells {size_bytes} bytes of {state}");
+            let text = format!("step {number} reports {size_bytes} bytes for {state}");
             return Err(TestCaseError::fail(text));
         }
     }

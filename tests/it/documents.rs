@@ -13,7 +13,7 @@ fn committed(name: &str) -> String {
 }
 
 #[test]
-fn documents_that_the_program_prints_are_committed_as_it_prints_them() {
+fn committed_documents_match_the_output_of_the_program() {
     for (args, document) in [
         (&["openapi"][..], "openapi.json"),
         (&["settings", "--markdown"], "docs/settings.md"),
@@ -93,7 +93,7 @@ fn rust_in_each_document_is_compiled() {
 }
 
 #[test]
-fn each_link_between_documents_leads_somewhere() {
+fn each_link_between_documents_resolves() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = files_below(root, &["docs", "deploy", "load", "benches"]);
     pages.extend(fs::read_dir(root).unwrap().map(|entry| {
@@ -134,10 +134,10 @@ fn each_link_between_documents_leads_somewhere() {
 /// Returns the anchor of a heading by GitHub's rule.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = text
+    let characters = text
         .chars()
         .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    characters.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn the_readme_is_short() {
     assert!(committed("README.md").lines().count() <= 180);
 }
 
-/// A proof is a file or a test filter. A test filter is part of a function's name, or a module path.
+/// The README has a table that names a proof for each claim: a file, a module path, or the start of a test's name.
 #[test]
 fn each_proof_in_the_readme_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -259,7 +259,7 @@ struct MetricRow {
     labels: BTreeSet<String>,
 }
 
-fn metrics_of_page() -> BTreeMap<String, MetricRow> {
+fn documented_metrics() -> BTreeMap<String, MetricRow> {
     let page = committed("docs/metrics.md");
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
@@ -275,7 +275,7 @@ fn metrics_of_page() -> BTreeMap<String, MetricRow> {
 }
 
 #[test]
-fn the_page_of_metrics_has_the_names_of_the_source() {
+fn the_metrics_page_has_every_metric_of_the_source() {
     // code that precedes the name of a metric
     const NAME_PREFIXES: [&str; 6] = [
         "encoder,",
@@ -310,8 +310,8 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
             }
         }
     }
-    let page = metrics_of_page();
-    let is_of = |metric: &str, name: &str| {
+    let page = documented_metrics();
+    let matches = |metric: &str, name: &str| {
         let metric = metric.strip_prefix("threadkeep_").unwrap_or(metric);
         let name = name.strip_prefix("threadkeep_").unwrap_or(name);
         let ending = metric.strip_prefix(name);
@@ -320,18 +320,18 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
 
     assert!(registered.len() > 60);
     for name in &registered {
-        let is_described = page.keys().any(|metric| is_of(metric, name));
+        let is_described = page.keys().any(|metric| matches(metric, name));
         assert!(is_described, "{name} is not in docs/metrics.md");
     }
     for metric in page.keys() {
-        let exists = registered.iter().any(|name| is_of(metric, name));
+        let exists = registered.iter().any(|name| matches(metric, name));
         assert!(exists, "{metric} is not in src/telemetry");
     }
 }
 
 #[tokio::test]
-async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
-    let rows = metrics_of_page();
+async fn the_metrics_page_has_the_types_and_labels_of_a_running_server() {
+    let rows = documented_metrics();
     for backend in [Backend::Memory, Backend::Redis] {
         let server = Server::shared(backend);
         // a metric family is listed only after its first sample
@@ -359,7 +359,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
                     .find_map(|ending| name.strip_suffix(*ending))
                     .filter(|family| kinds.get(*family) == Some(&"histogram"));
                 let metric = histogram.unwrap_or(name);
-                // between quotes, names and values of labels alternate
+                // split at the quotes, label names and values alternate
                 let (_, labels) = line.split_once('{').unwrap_or(("", ""));
                 let labels: BTreeSet<_> = labels
                     .split('"')
@@ -376,7 +376,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
 }
 
 #[test]
-fn the_page_of_events_has_each_type_with_an_example() {
+fn the_events_page_has_an_example_of_each_type() {
     let page = committed("docs/events.md");
     let sections: Vec<_> = page.split("\n### `").skip(1).collect();
     let named: BTreeSet<_> = sections

@@ -52,17 +52,17 @@ impl Earlier {
     }
 }
 
-/// Writes the fixture as if it had been written just now.
+/// Writes the fixture to Redis, with its times shifted as if it had just been created.
 fn write_store(connection: &mut Connection) {
     let fixture: Value = serde_json::from_str(include_str!("earlier_store.json")).unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let age = now.as_millis() as f64 - fixture["written_ms"].as_f64().unwrap();
     for entry in fixture["keys"].as_array().unwrap() {
         let key = entry["key"].as_str().unwrap();
-        let mut run = |name: &str, words: &[Vec<u8>]| {
+        let mut run = |name: &str, args: &[Vec<u8>]| {
             redis::cmd(name)
                 .arg(key)
-                .arg(words)
+                .arg(args)
                 .exec(connection)
                 .unwrap();
         };
@@ -77,8 +77,8 @@ fn write_store(connection: &mut Connection) {
         }
         for event in list(&entry["stream"]) {
             let fields = list(&event[1]).iter().flat_map(list);
-            let words: Vec<_> = [&event[0]].into_iter().chain(fields).map(bytes).collect();
-            run("XADD", &words);
+            let args: Vec<_> = [&event[0]].into_iter().chain(fields).map(bytes).collect();
+            run("XADD", &args);
         }
         if let Some(text) = entry.get("text") {
             run("SET", &[bytes(text)]);

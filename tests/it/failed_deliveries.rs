@@ -34,11 +34,11 @@ async fn failed(api: &Api, id: &str, query: &str) -> Value {
 fn ids(list: &Value) -> Vec<&str> {
     let failed = list["failed"].as_array().unwrap().iter();
     failed
-        .map(|one| one["event_id"].as_str().unwrap())
+        .map(|failure| failure["event_id"].as_str().unwrap())
         .collect()
 }
 
-async fn what_was_given_up_is_listed_and_replayed(room: Room) {
+async fn abandoned_deliveries_are_listed_and_replayed(room: Room) {
     let api = api(&room);
     let receiver = Receiver::start().await;
     let types = ["thread.created", "thread.destroyed"];
@@ -60,26 +60,26 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     let second = failed(&api, id, &format!("?limit=3&cursor={cursor}")).await;
     assert_eq!((ids(&first).len(), ids(&second).len()), (3, 1));
     assert_eq!(second["next_cursor"], Value::Null);
-    let one = &first["failed"][0];
-    let is_of = |thread: &Subject| one["thread_id"] == thread.id.as_str();
-    assert!(threads.iter().any(is_of), "{one}");
-    assert!(types.contains(&one["type"].as_str().unwrap()));
-    assert_eq!(one["attempts"], 1);
-    assert_eq!(one["last_error"], "it answered 500");
-    assert!(one["first_attempt_at"].as_str().unwrap().ends_with('Z'));
-    assert!(one["time"].as_str().unwrap().ends_with('Z'));
+    let failure = &first["failed"][0];
+    let is_of = |thread: &Subject| failure["thread_id"] == thread.id.as_str();
+    assert!(threads.iter().any(is_of), "{failure}");
+    assert!(types.contains(&failure["type"].as_str().unwrap()));
+    assert_eq!(failure["attempts"], 1);
+    assert_eq!(failure["last_error"], "it answered 500");
+    assert!(failure["first_attempt_at"].as_str().unwrap().ends_with('Z'));
+    assert!(failure["time"].as_str().unwrap().ends_with('Z'));
     assert!(!first.to_string().contains("secret 1"), "{first}");
 
-    receiver.set("/a", AnswerMode::Well);
+    receiver.set("/a", AnswerMode::Accepting);
     let replay = format!("/{id}/replay");
     let chosen = json!({"events": [ids(&second)[0]]});
     let (_, replayed) = send(&api, Method::POST, &replay, &chosen).await;
     assert_eq!(replayed, json!({"replayed": 1}));
-    let taken = receiver.await_taken("/a", 1).await;
+    let taken = receiver.await_accepted("/a", 1).await;
     assert_eq!(taken[0].id(), ids(&second)[0]);
     let (_, replayed) = send(&api, Method::POST, &replay, &Value::Null).await;
     assert_eq!(replayed, json!({"replayed": 3}));
-    let taken = receiver.await_taken("/a", 4).await;
+    let taken = receiver.await_accepted("/a", 4).await;
     // check the two events of the other thread, which the second request replayed
     let chosen = second["failed"][0]["thread_id"].as_str().unwrap();
     let words = taken.iter().map(|delivery| delivery.words());
@@ -89,7 +89,7 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     assert_eq!(failed(&api, id, "").await["failed"], json!([]));
 }
 
-async fn what_is_to_be_tried_again_is_listed(room: Room) {
+async fn deliveries_to_be_retried_are_listed(room: Room) {
     let api = in_process::giving_up_after(Duration::from_secs(3_600), &room).0;
     let receiver = Receiver::start().await;
     let types = ["thread.created", "thread.updated"];
@@ -124,28 +124,28 @@ async fn what_is_to_be_tried_again_is_listed(room: Room) {
     }
     for event in waiting {
         assert_eq!(event["type"], "thread.updated");
-        let nothing = ["first_attempt_at", "next_attempt_at", "last_error"];
+        let unset = ["first_attempt_at", "next_attempt_at", "last_error"];
         assert!(
-            nothing.iter().all(|member| event[member].is_null()),
+            unset.iter().all(|member| event[member].is_null()),
             "{event}"
         );
     }
-    let one = pending("?limit=1").await;
+    let page = pending("?limit=1").await;
     assert_eq!(
-        (one["pending"].as_array().unwrap().len(), &one["total"]),
+        (page["pending"].as_array().unwrap().len(), &page["total"]),
         (1, &json!(4))
     );
 
-    receiver.set("/a", AnswerMode::Well);
-    receiver.await_taken("/a", 4).await;
+    receiver.set("/a", AnswerMode::Accepting);
+    receiver.await_accepted("/a", 4).await;
     until(async || pending("").await["total"] == 0).await;
 }
 
-async fn what_is_malformed_is_refused(room: Room) {
+async fn malformed_requests_are_refused(room: Room) {
     let api = api(&room);
     let new = json!({"url": "https://a.example", "events": ["thread.created"]});
-    let (_, one) = send(&api, Method::POST, "", &new).await;
-    let id = one["id"].as_str().unwrap();
+    let (_, webhook) = send(&api, Method::POST, "", &new).await;
+    let id = webhook["id"].as_str().unwrap();
 
     for (path, body, code) in [
         ("failed?cursor=x", Value::Null, "invalid_cursor"),
@@ -173,7 +173,7 @@ async fn what_is_malformed_is_refused(room: Room) {
 }
 
 over_every_store!(
-    what_was_given_up_is_listed_and_replayed,
-    what_is_to_be_tried_again_is_listed,
-    what_is_malformed_is_refused,
+    abandoned_deliveries_are_listed_and_replayed,
+    deliveries_to_be_retried_are_listed,
+    malformed_requests_are_refused,
 );

@@ -25,7 +25,7 @@ fn fill(connection: &mut Connection) {
 }
 
 #[tokio::test]
-async fn threads_are_ended_and_what_is_over_is_deleted() {
+async fn expired_threads_are_ended_and_expired_data_is_deleted() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let room = room
@@ -74,7 +74,7 @@ async fn threads_are_ended_and_what_is_over_is_deleted() {
 }
 
 #[tokio::test]
-async fn entries_are_read_used_and_deleted_and_none_is_put() {
+async fn entries_can_be_read_and_deleted_but_not_put() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let space = room.space("n");
@@ -102,7 +102,7 @@ async fn entries_are_read_used_and_deleted_and_none_is_put() {
 }
 
 #[tokio::test]
-async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
+async fn a_scope_with_a_changed_key_lifetime_can_be_read_and_ended() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let scope = room.tool();
@@ -117,7 +117,7 @@ async fn a_scope_is_read_and_ended_though_a_key_got_another_lifetime() {
 
 /// Rate limits must work while Redis is full: a request that destroys a thread counts towards them, and must succeed.
 #[tokio::test]
-async fn what_is_written_is_counted() {
+async fn rate_limits_still_count() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     fill(&mut redis.connection());
@@ -145,7 +145,7 @@ async fn assert_full_in_every_protocol(server: &Server, living: &OwnThread) {
         living.merge(r#"[{"op":"append","value":1}]"#),
         living.patch("", r#"{"metadata":{"a":1}}"#),
         living.post("history", r#"{"id":"a","value":1}"#),
-        living.post_beside(
+        living.post_with_thread_id(
             "/v1/scopes/keys/increment",
             r#"{"scope":"thread:current","key":"a"}"#,
         ),
@@ -195,7 +195,7 @@ const THREE_ITEMS: &str =
     r#"{"items":[{"id":"x","value":1},{"id":"y","value":2},{"id":"z","value":3}]}"#;
 
 #[tokio::test]
-async fn a_full_redis_is_told_by_every_protocol() {
+async fn every_protocol_reports_a_full_redis() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let thread = server.client().thread();
@@ -211,7 +211,7 @@ async fn a_full_redis_is_told_by_every_protocol() {
 }
 
 #[tokio::test]
-async fn a_full_embedded_store_is_told_by_every_protocol() {
+async fn every_protocol_reports_a_full_embedded_store() {
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_EMBEDDED_STORE_MAX_BYTES", 500_000)
         .start();
@@ -227,9 +227,9 @@ async fn a_full_embedded_store_is_told_by_every_protocol() {
     thread.delete("").ok().await;
 }
 
-/// A store makes room for a large item in a separate step, before it writes the item.
+/// A store drops old items to make space for a large item in a separate step, before it writes the large item.
 #[tokio::test]
-async fn a_history_that_cannot_be_added_to_drops_nothing() {
+async fn a_rejected_append_drops_no_items() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())

@@ -56,7 +56,7 @@ pub(crate) async fn send(
     let response = call_service(&init_service(app).await, request.to_request()).await;
     let status = response.status().as_u16();
     let Ok(body) = to_bytes(response.into_body()).await else {
-        panic!("the body should come")
+        panic!("the body cannot be read")
     };
     (status, String::from_utf8(body.to_vec()).unwrap())
 }

@@ -7,7 +7,7 @@ use crate::support::cutting::{Counted, Cut, CuttingProxy};
 use crate::support::redis::{self, RedisServer};
 
 /// Maximum number of changes, more than any call makes.
-const MOST: u64 = 200;
+const CHANGES_MAX: u64 = 200;
 
 pub(crate) trait Replica {
     /// Redis commands that count as changes. A replica is killed at one of these commands.
@@ -16,12 +16,12 @@ pub(crate) trait Replica {
     fn start(room: &Room) -> Self;
 }
 
-pub(crate) struct Place {
+pub(crate) struct Deployment {
     pub redis: Arc<RedisServer>,
     pub prefix: String,
 }
 
-impl Place {
+impl Deployment {
     pub(crate) fn new() -> Self {
         Self {
             redis: redis::shared(),
@@ -33,7 +33,7 @@ impl Place {
         R::start(&redis_at(&self.redis.url(), &self.prefix).await)
     }
 
-    /// Kills a replica during `call`, at the first change after `passed` changes. Returns whether that happened.
+    /// Kills a replica during `call`, at the first change after `passed` changes. Returns whether it was killed.
     pub(crate) async fn call_and_kill<R: Replica, T>(
         &self,
         about: &[&str],
@@ -54,5 +54,5 @@ impl Place {
 }
 
 pub(crate) fn cuts() -> impl Iterator<Item = (u64, Cut)> {
-    (0..MOST).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
+    (0..CHANGES_MAX).flat_map(|passed| [(passed, Cut::Before), (passed, Cut::After)])
 }

@@ -1,4 +1,4 @@
-//! Tests that a thread whose data Redis lost is never combined with a different life or with the lost data.
+//! Tests that a thread whose data Redis lost is never combined with that data, or with an earlier or later thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::conformance::thread_scopes::{fill, is_filled, living};
 use crate::support::redis::{RedisServer, unique_prefix};
 
 #[tokio::test]
-async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost() {
+async fn an_earlier_life_is_restored_with_its_scope_after_the_last_one_was_lost() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let (thread, scope) = living(&room).await;
@@ -41,7 +41,7 @@ async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost()
 
 /// A server that was briefly a replica may serve different data over the same connections.
 #[tokio::test]
-async fn a_copy_follows_no_write_to_another_content_of_its_version() {
+async fn a_cached_copy_is_not_updated_by_a_write_to_different_content() {
     let redis = RedisServer::start();
     let key_prefix = unique_prefix();
     let settings = || RedisSettings {

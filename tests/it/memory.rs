@@ -9,30 +9,30 @@ use threadkeep_domain::{
 use threadkeep_store::{Clock, EntryTerms, EventLog, Namespaces as _, NewEntry};
 use threadkeep_store_memory::MemoryStore;
 
-use crate::conformance::room::{Room, Subject, numbered_once, push};
+use crate::conformance::room::{Room, Subject, numbered_key, push};
 use crate::conformance::scope_room;
 use crate::conformance::space::seconds;
 use crate::support::until;
 
 const THREADS: usize = 3_000;
-const NOTHING_KEPT: Retention = Retention {
+const NO_RETENTION: Retention = Retention {
     archive: Duration::ZERO,
     log: Duration::ZERO,
     ..Retention::DEFAULT
 };
 
 #[tokio::test]
-async fn expired_threads_ended_ids_and_answers_are_freed() {
+async fn expired_threads_tombstones_and_stored_answers_are_freed() {
     let clock = Clock::system();
-    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
+    let store = MemoryStore::with_retention(clock.clone(), NO_RETENTION);
     let room = Room::of(&store, clock);
     let policy = ThreadPolicy {
         ttl: Duration::from_secs(100),
         ..ThreadPolicy::THREAD
     };
     let subjects: Vec<_> = (0..THREADS).map(|_| room.subject_under(policy)).collect();
-    for (place, subject) in subjects.iter().enumerate() {
-        write_one_of_each_kind(subject, place).await;
+    for (index, subject) in subjects.iter().enumerate() {
+        write_one_of_each_kind(subject, index).await;
     }
     assert!(store.len() >= THREADS);
 
@@ -47,11 +47,11 @@ async fn expired_threads_ended_ids_and_answers_are_freed() {
     until(async || store.is_empty()).await;
 }
 
-async fn write_one_of_each_kind(subject: &Subject, place: usize) {
-    match place % 3 {
+async fn write_one_of_each_kind(subject: &Subject, index: usize) {
+    match index % 3 {
         0 => drop(subject.merge(&[push("k", "1")]).await),
         1 => {
-            let key = numbered_once(place as u64);
+            let key = numbered_key(index as u64);
             subject.merge_once(key, &[push("k", "1")]).await.unwrap();
         }
         _ => {
@@ -62,25 +62,25 @@ async fn write_one_of_each_kind(subject: &Subject, place: usize) {
 }
 
 #[tokio::test]
-async fn scopes_that_are_over_are_freed_with_their_answers() {
+async fn ended_scopes_are_freed_with_their_stored_answers() {
     let clock = Clock::system();
-    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
+    let store = MemoryStore::with_retention(clock.clone(), NO_RETENTION);
     let room = Room::of(&store, clock);
     let idle = Duration::from_secs(100);
     let sessions: Vec<_> = (0..THREADS).map(|_| room.session().idling(idle)).collect();
-    for (place, session) in sessions.iter().enumerate() {
-        let key = numbered_once(place as u64);
-        let written = match place % 3 {
+    for (index, session) in sessions.iter().enumerate() {
+        let key = numbered_key(index as u64);
+        let written = match index % 3 {
             0 => session.run_once(key, &[scope_room::set("k", "1")]).await,
             _ => session.try_run(&[scope_room::set("k", "1")]).await,
         };
         written.unwrap();
-        if place % 3 == 1 {
+        if index % 3 == 1 {
             assert!(session.end().await);
         }
     }
     let tool = room.tool();
-    tool.run_once(numbered_once(1), &[]).await.unwrap();
+    tool.run_once(numbered_key(1), &[]).await.unwrap();
 
     room.advance(Duration::from_secs(90));
     for session in sessions.iter().step_by(3) {
@@ -96,14 +96,14 @@ async fn scopes_that_are_over_are_freed_with_their_answers() {
 }
 
 #[tokio::test]
-async fn the_scope_of_a_thread_is_freed_with_what_the_thread_left() {
+async fn the_scope_of_a_thread_is_freed_with_its_tombstone() {
     let clock = Clock::system();
-    let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
+    let store = MemoryStore::with_retention(clock.clone(), NO_RETENTION);
     let room = Room::of(&store, clock);
     let thread = room.subject();
     thread.merge(&[]).await;
     let scope = room.scope_of(&thread);
-    scope.run_once(numbered_once(1), &[]).await.unwrap();
+    scope.run_once(numbered_key(1), &[]).await.unwrap();
     thread.destroy().await;
     assert!(!store.is_empty());
 
@@ -113,7 +113,7 @@ async fn the_scope_of_a_thread_is_freed_with_what_the_thread_left() {
 }
 
 #[tokio::test]
-async fn what_was_refused_or_only_read_takes_no_memory() {
+async fn refused_writes_and_reads_take_no_memory() {
     let clock = Clock::system();
     let store = MemoryStore::new(clock.clone());
     let room = Room::of(&store, clock);
@@ -134,7 +134,7 @@ async fn what_was_refused_or_only_read_takes_no_memory() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_an_end_is_freed_when_its_time_is_over() {
+async fn the_data_of_an_ended_thread_is_freed_after_its_retention() {
     let retention = Retention {
         archive: Duration::from_secs(2_000),
         log: Duration::from_secs(1_000),
@@ -161,7 +161,7 @@ async fn what_is_kept_of_an_end_is_freed_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn entries_that_have_ended_are_freed() {
+async fn expired_entries_are_freed() {
     let clock = Clock::system();
     let store = MemoryStore::new(clock.clone());
     let room = Room::of(&store, clock);
@@ -180,7 +180,7 @@ async fn entries_that_have_ended_are_freed() {
 }
 
 #[tokio::test]
-async fn others_have_their_turn_while_a_large_namespace_is_deleted() {
+async fn deleting_a_large_namespace_yields_to_other_tasks() {
     let store = MemoryStore::new(Clock::system());
     let namespace = Namespace::new("n").unwrap();
     let entry = NewEntry {
@@ -197,14 +197,14 @@ async fn others_have_their_turn_while_a_large_namespace_is_deleted() {
     }
 
     let mut delete = store.delete_namespace(&namespace, None);
-    let mut turns = 0;
+    let mut pauses = 0;
     let deleted = loop {
         match delete.as_mut().now_or_never() {
             Some(deleted) => break deleted.unwrap().answer,
-            None => turns += 1,
+            None => pauses += 1,
         }
     };
 
     assert_eq!(deleted, 1_000);
-    assert!(turns > 10, "{turns}");
+    assert!(pauses > 10, "{pauses}");
 }

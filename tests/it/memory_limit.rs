@@ -10,7 +10,7 @@ use threadkeep_store::{
 };
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
 
-use crate::conformance::room::{Room, Subject, delete, in_parallel, numbered_once, push, set};
+use crate::conformance::room::{Room, Subject, delete, in_parallel, numbered_key, push, set};
 use crate::conformance::scope_room::{self, item};
 use crate::conformance::space::{key as key_of, text};
 use crate::support::until;
@@ -60,7 +60,7 @@ async fn fill(room: &Room) -> Subject {
 }
 
 #[tokio::test]
-async fn the_oldest_archives_make_room_with_their_events() {
+async fn the_oldest_archives_are_evicted_with_their_events() {
     let (store, room) = bounded(4 * MIB);
     let mut ended = Vec::new();
     for _ in 0..400 {
@@ -71,9 +71,9 @@ async fn the_oldest_archives_make_room_with_their_events() {
         room.advance(MS);
     }
 
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     for subject in &ended {
-        kept.push(
+        retained.push(
             store
                 .get_archive(&subject.id, None)
                 .await
@@ -82,9 +82,12 @@ async fn the_oldest_archives_make_room_with_their_events() {
         );
     }
 
-    let evicted = kept.iter().take_while(|kept| !**kept).count();
+    let evicted = retained.iter().take_while(|retained| !**retained).count();
     assert!((200..350).contains(&evicted), "{evicted}");
-    assert!(kept[evicted..].iter().all(|kept| *kept), "{kept:?}");
+    assert!(
+        retained[evicted..].iter().all(|retained| *retained),
+        "{retained:?}"
+    );
     let counts = store.memory_use().unwrap();
     assert_eq!(counts.evicted_archives, evicted as u64);
     assert!(counts.used_bytes < 4 * MIB + 30_000);
@@ -101,7 +104,7 @@ async fn the_oldest_archives_make_room_with_their_events() {
 }
 
 #[tokio::test]
-async fn an_archive_is_evicted_with_the_scope_that_it_has() {
+async fn an_archive_is_evicted_with_its_scope() {
     let (store, room) = bounded(2 * MIB);
     for number in 0..60 {
         let subject = room.subject();
@@ -117,7 +120,7 @@ async fn an_archive_is_evicted_with_the_scope_that_it_has() {
 }
 
 #[tokio::test]
-async fn many_lives_of_one_id_are_evicted_like_those_of_many() {
+async fn archives_of_one_thread_id_are_evicted_like_those_of_many_ids() {
     let (store, room) = bounded(2 * MIB);
     let subject = Subject {
         policy: threadkeep_domain::ThreadPolicy {
@@ -144,7 +147,7 @@ async fn many_lives_of_one_id_are_evicted_like_those_of_many() {
 }
 
 #[tokio::test]
-async fn a_full_store_rejects_what_grows() {
+async fn a_full_store_rejects_writes_that_need_memory() {
     let (store, room) = bounded(2 * MIB);
     let first = fill(&room).await;
     assert!(store.memory_use().unwrap().is_full);
@@ -171,7 +174,7 @@ async fn a_full_store_rejects_what_grows() {
         operations: &operations,
         ..scope.blank()
     };
-    let refused = store.write_scope(&scope.scope, &write).await;
+    let refused = store.write_scope(&scope.id, &write).await;
     assert!(refused.is_err());
     let space = room.space("n");
     let put = room
@@ -197,7 +200,7 @@ async fn a_full_store_rejects_what_grows() {
     for number in 0..100 {
         let destroy = threadkeep_store::Destroy {
             conditions: Conditions {
-                idempotency: Some(numbered_once(number)),
+                idempotency: Some(numbered_key(number)),
                 ..Conditions::default()
             },
             ..stranger.end()
@@ -212,7 +215,7 @@ async fn a_full_store_rejects_what_grows() {
 }
 
 #[tokio::test]
-async fn a_full_store_is_read_and_whatever_frees_memory_is_done() {
+async fn a_full_store_allows_reads_and_operations_that_free_memory() {
     let (store, room) = bounded(2 * MIB);
     let first = fill(&room).await;
     let scope = room.scope_of(&first);
@@ -226,7 +229,7 @@ async fn a_full_store_is_read_and_whatever_frees_memory_is_done() {
     first.merge(&[delete("a")]).await;
     scope.run(&[scope_room::delete("a")]).await;
     assert!(scope.end().await);
-    let key = numbered_once(1);
+    let key = numbered_key(1);
     let destroy = threadkeep_store::Destroy {
         conditions: Conditions {
             idempotency: Some(key),
@@ -239,7 +242,7 @@ async fn a_full_store_is_read_and_whatever_frees_memory_is_done() {
 }
 
 #[tokio::test]
-async fn a_store_takes_writes_again_when_threads_have_ended() {
+async fn a_full_store_accepts_writes_again_after_threads_have_ended() {
     let (store, room) = bounded(2 * MIB);
     fill(&room).await;
 
@@ -250,7 +253,7 @@ async fn a_store_takes_writes_again_when_threads_have_ended() {
 }
 
 #[tokio::test]
-async fn threads_that_write_at_once_overshoot_by_one_write_each() {
+async fn concurrent_writers_overshoot_by_at_most_one_write_each() {
     const WRITERS: u64 = 8;
     const BYTES: u64 = 100_000;
     let (store, room) = bounded(4 * MIB);
@@ -260,12 +263,12 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
     let watcher = {
         let store = store.clone();
         in_parallel(async move {
-            let mut most = 0;
+            let mut peak = 0;
             while watched.strong_count() > 0 {
-                most = most.max(used(&store));
+                peak = peak.max(used(&store));
                 std::thread::yield_now();
             }
-            most
+            peak
         })
     };
 
@@ -286,17 +289,17 @@ async fn threads_that_write_at_once_overshoot_by_one_write_each() {
         writer.await.unwrap();
     }
 
-    let most = watcher.await.unwrap();
+    let peak = watcher.await.unwrap();
     // a value counts as a quarter more than its text
     assert!(
-        most < 4 * MIB + WRITERS * (BYTES * 5 / 4 + 10_000),
-        "{most}"
+        peak < 4 * MIB + WRITERS * (BYTES * 5 / 4 + 10_000),
+        "{peak}"
     );
 }
 
 /// If ended threads and entries were still counted, a store would fill up with them.
 #[tokio::test]
-async fn what_is_gone_is_no_longer_counted() {
+async fn freed_data_is_not_counted() {
     let clock = Clock::system();
     let settings = MemorySettings {
         retention: Retention {
@@ -331,7 +334,7 @@ async fn what_is_gone_is_no_longer_counted() {
 
 async fn write_one_of_each_kind(store: &MemoryStore, room: &Room, number: u64) {
     let subject = room.subject();
-    let key = numbered_once(number);
+    let key = numbered_key(number);
     let operations = [
         fill_with(1_000),
         set("list", "[1,2,3]"),

@@ -23,8 +23,8 @@ use threadkeep_store::{
 };
 
 use crate::conformance::room::{
-    Room, Subject, cluster_within, delete, guard_not_an_object, increment, json, key,
-    numbered_once, push, push_window, redis_on, set,
+    Room, Subject, cluster_within, delete, guard_not_an_object, increment, json, key, numbered_key,
+    push, push_window, redis_on, set,
 };
 use crate::conformance::space::seconds;
 use crate::support::cluster::RedisCluster;
@@ -53,11 +53,11 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
     let mut scripts = HashSet::new();
     for Called {
         words,
-        is_of_script,
+        is_from_script,
     } in &commands
     {
         let keys = keys_of(&mut connection, words);
-        if *is_of_script {
+        if *is_from_script {
             let strays = keys.iter().find(|key| !is_declared(key, &declared));
             assert_eq!(strays, None, "{words:?} after {declared:?}");
             continue;
@@ -89,11 +89,11 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     thread.destroy().await;
     room.advance(Duration::from_secs(120));
     thread
-        .merge_once(numbered_once(1), &[set("a", "2"), set("b", "3")])
+        .merge_once(numbered_key(1), &[set("a", "2"), set("b", "3")])
         .await
         .unwrap();
-    let lasts = Duration::from_secs(600);
-    room.backend.watch(&[thread.id], lasts).await.unwrap();
+    let duration = Duration::from_secs(600);
+    room.backend.watch(&[thread.id], duration).await.unwrap();
     thread.merge(&[set("a", "4")]).await;
     let [ann, bob] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
     let give_to = |owner| Write {
@@ -109,7 +109,7 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let slots: Vec<_> = slots.collect();
 
     for ([from, to], slots) in [[0, 1], [1, 2], [2, 0]].into_iter().zip(&slots) {
-        let [from, to] = [from, to].map(|place| &cluster.nodes[place]);
+        let [from, to] = [from, to].map(|index| &cluster.nodes[index]);
         slots
             .iter()
             .for_each(|slot| cluster.begin_move(*slot, from, to));
@@ -128,7 +128,7 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
         conditions: Conditions {
             access: Access::All,
             precondition: None,
-            idempotency: Some(numbered_once(2)),
+            idempotency: Some(numbered_key(2)),
             turn: None,
         },
     };
@@ -149,15 +149,15 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
         matches!(restored, Err(WriteError::Store(_))),
         "{restored:?}"
     );
-    let lasts = Duration::from_secs(60);
-    let erased = room.backend.erase_owned(ann.tag(), lasts).await;
+    let duration = Duration::from_secs(60);
+    let erased = room.backend.erase_owned(ann.tag(), duration).await;
     assert!(erased.is_err(), "{erased:?}");
-    for (place, slots) in slots.iter().enumerate() {
+    for (index, slots) in slots.iter().enumerate() {
         for (slot, node) in slots
             .iter()
             .flat_map(|slot| (0..3).map(move |node| (slot, node)))
         {
-            let node = &cluster.nodes[(place + node) % 3];
+            let node = &cluster.nodes[(index + node) % 3];
             node.call(&["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"]);
         }
     }
@@ -185,51 +185,51 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
 }
 
 /// Returns whether `key` is declared, or belongs to a declared key in the same slot. For example, the checkpoints of a
-/// thread belong to the thread, and the lists of a bucket belong to any key of the bucket.
+/// thread belong to the thread, and the lists of a bucket (the keys of one hash tag) belong to any key of the bucket.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let is_checkpoint = |rest: &str| {
         let number = rest.strip_prefix(':');
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
-    let of_thread = |known: &str| {
+    let of_thread = |declared_key: &str| {
         let kinds = ["}:k:", "}:y:", "}:z:", "}:j:", "}:p:", "}:w:"];
         let of_thread = kinds.map(|kind| key.replacen(kind, "}:t:", 1));
         of_thread.iter().any(|name| {
-            let name = name.strip_prefix(&known.replacen("}:a:", "}:t:", 1));
+            let name = name.strip_prefix(&declared_key.replacen("}:a:", "}:t:", 1));
             name.is_some_and(|rest| rest.is_empty() || is_life(rest) || is_checkpoint(rest))
         })
     };
-    let of_list = |known: &str| {
-        let list = known.strip_suffix(":members");
+    let of_list = |declared_key: &str| {
+        let list = declared_key.strip_suffix(":members");
         list.is_some_and(|list| key.starts_with(&format!("{list}:of:")))
     };
-    let is_list = |known: &str| {
-        let bucket = &known[..=known.find('}').unwrap_or_default()];
+    let is_list = |declared_key: &str| {
+        let bucket = &declared_key[..=declared_key.find('}').unwrap_or_default()];
         let rest = key.strip_prefix(bucket).unwrap_or_default();
         let starts_with = |kinds: &[&str]| kinds.iter().any(|kind| rest.starts_with(kind));
-        let is_listed = known.contains("}:c:")
+        let is_listed = declared_key.contains("}:c:")
             && starts_with(&[":t:", ":i:", ":j:", ":k:", ":y:", ":z:", ":p:"]);
         let is_of_response = ["}:c:", "}:u:", "}:ud"]
             .iter()
-            .any(|kind| known.contains(kind))
+            .any(|kind| declared_key.contains(kind))
             && starts_with(&[":u:", ":ue:", ":ud", ":ul:"]);
         [":d", ":d:", ":n", ":g", ":gs", ":gx"].contains(&rest)
             || is_listed
             || is_of_response
             || starts_with(&[":g:", ":o:", ":c:", ":oa:", ":a:", ":v:"])
     };
-    declared.iter().any(|known| {
-        if is_list(known) {
+    declared.iter().any(|declared_key| {
+        if is_list(declared_key) {
             return true;
         }
-        let is_archive = known.contains("}:a:");
-        match key.strip_prefix(known.as_str()) {
+        let is_archive = declared_key.contains("}:a:");
+        match key.strip_prefix(declared_key.as_str()) {
             // the key itself, or the key that tests whether the slot is moving
             Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
-            None if is_archive || known.contains("}:t:") => of_thread(known),
-            None => of_list(known),
+            None if is_archive || declared_key.contains("}:t:") => of_thread(declared_key),
+            None => of_list(declared_key),
         }
     })
 }
@@ -272,7 +272,7 @@ async fn do_everything(room: &Room) {
         conditions: Conditions {
             access: Access::All,
             precondition: Some(Precondition::Exists),
-            idempotency: Some(numbered_once(0)),
+            idempotency: Some(numbered_key(0)),
             ..Conditions::default()
         },
         ..thread.end()
@@ -283,7 +283,7 @@ async fn do_everything(room: &Room) {
     room.advance(thread.policy.tombstone);
     thread.merge(&[set("k", "1")]).await;
     end_and_restore(room, &thread).await;
-    own(room).await;
+    change_owners(room).await;
     for is_erased in [false, true] {
         save_and_move(room, is_erased).await;
     }
@@ -291,7 +291,7 @@ async fn do_everything(room: &Room) {
     keep_a_ledger(room).await;
 }
 
-async fn own(room: &Room) {
+async fn change_owners(room: &Room) {
     let thread = room.subject();
     let [ann, bob] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
     for owner in [OwnerChange::Bind(&ann), OwnerChange::Set(&bob)] {
@@ -349,10 +349,10 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     keep_in_scopes(room, &thread, 10).await;
     respond(room, &ScopeId::Thread(thread.id), true).await;
     respond(room, &"tool:a".parse().unwrap(), false).await;
-    let lasts = Duration::from_secs(60);
-    backend.watch(&[thread.id], lasts).await.unwrap();
+    let duration = Duration::from_secs(60);
+    backend.watch(&[thread.id], duration).await.unwrap();
     let conditions = Conditions {
-        idempotency: Some(numbered_once(11)),
+        idempotency: Some(numbered_key(11)),
         ..Conditions::default()
     };
     let free = Conditions::default();
@@ -369,7 +369,7 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     deleted.unwrap();
     let rotate = Rotate {
         conditions: Conditions {
-            idempotency: Some(numbered_once(12)),
+            idempotency: Some(numbered_key(12)),
             ..Conditions::default()
         },
         tombstone: thread.policy.tombstone,
@@ -426,7 +426,7 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
             backend.begin_response(&id, &begin).await.unwrap();
         }
         let events = [text.clone()];
-        backend.tell(&id, token, 0, &events).await.unwrap();
+        backend.append_events(&id, token, 0, &events).await.unwrap();
         let entry = JournalEntry {
             token,
             number: 1,
@@ -434,7 +434,7 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
             events: (1, &events),
         };
         backend.journal(&id, scope, &entry, write).await.unwrap();
-        backend.told(&id, 0, 10).await.unwrap().unwrap();
+        backend.read_events(&id, 0, 10).await.unwrap().unwrap();
         let lease = Duration::from_secs(15);
         backend
             .keep_response(&id, scope, token, lease)
@@ -478,8 +478,8 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
 async fn end_and_restore(room: &Room, thread: &Subject) {
     let (backend, id) = (&room.backend, &thread.id);
     let bucket = backend.bucket_of(id);
-    let lasts = Duration::from_secs(60);
-    backend.watch(&[*id], lasts).await.unwrap();
+    let duration = Duration::from_secs(60);
+    backend.watch(&[*id], duration).await.unwrap();
     thread.merge(&[set("k", "2")]).await;
     keep_in_scopes(room, thread, 9).await;
     let completed = Completed {
@@ -495,7 +495,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     let first = backend.get_archive(id, None).await.unwrap().unwrap();
     backend.restore(id, None, &thread.policy).await.unwrap();
     room.advance(thread.policy.ttl);
-    // the archive of this later life displaces the archive of the first life
+    // the archive of this later life (incarnation of the thread) replaces the archive of the first life
     thread.merge(&[set("k", "3")]).await;
     assert!(thread.destroy().await.existed);
     let life = first.head.life;
@@ -543,7 +543,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
                 value: json("{}"),
             }],
             conditions: Conditions {
-                idempotency: Some(numbered_once(number)),
+                idempotency: Some(numbered_key(number)),
                 ..Conditions::default()
             },
             ..ScopeWrite::new(&policy)
@@ -585,7 +585,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
     };
     backend.list_add(&listing, &name, 1, 2).await.unwrap();
     let again = [(name.clone(), 3)];
-    backend.list_look_again("sessions", &again).await.unwrap();
+    backend.list_reschedule("sessions", &again).await.unwrap();
     backend.list_remove("sessions", &[name]).await.unwrap();
 }
 
@@ -610,29 +610,29 @@ async fn keep_entries(room: &Room, name: &str) {
 async fn count(room: &Room, thread: &Subject) {
     let (digest, scope) = (Fingerprint(rand::random()), ScopeId::Thread(thread.id));
     let rates = RateName::ALL.map(|name| (name, "1/1m".parse().unwrap()));
-    for whose in [Counted::Address(&digest), Counted::Scope(&scope)] {
+    for counted in [Counted::Address(&digest), Counted::Scope(&scope)] {
         assert!(
             room.backend
-                .take_rates(whose, &rates)
+                .take_rates(counted, &rates)
                 .await
                 .unwrap()
                 .is_none()
         );
         assert!(
             room.backend
-                .take_rates(whose, &rates)
+                .take_rates(counted, &rates)
                 .await
                 .unwrap()
                 .is_some()
         );
-        room.backend.give_back_rates(whose, &rates).await.unwrap();
+        room.backend.give_back_rates(counted, &rates).await.unwrap();
     }
 }
 
 async fn keep_a_ledger(room: &Room) {
     let backend = &room.backend;
-    let lasts = Duration::from_secs(60);
-    backend.hold("c", 4, "me", lasts).await.unwrap();
+    let duration = Duration::from_secs(60);
+    backend.hold("c", 4, "me", duration).await.unwrap();
     let heads = backend.log_heads().await.unwrap();
     backend.open_ledger("c", &heads.positions).await.unwrap();
     let holding = Holding {
@@ -686,13 +686,13 @@ async fn write_everything(thread: &Subject) {
         .await;
     written.unwrap();
     thread.merge(&[set("k", "1")]).await;
-    for place in 0..60 {
-        let element = format!("\"{}\"", "x".repeat(place * 3));
+    for index in 0..60 {
+        let element = format!("\"{}\"", "x".repeat(index * 3));
         thread.merge(&[push_window("pushed", &element, 20)]).await;
     }
     thread.merge(&[push_window("pushed", "1", 2)]).await;
     for number in 0..3 {
-        let key = numbered_once(1 + number % 2);
+        let key = numbered_key(1 + number % 2);
         thread.merge_once(key, &[increment("n", -1)]).await.unwrap();
     }
     thread.try_merge(&[push("n", "1")]).await.unwrap_err();
@@ -704,10 +704,10 @@ async fn read_everything(thread: &Subject) {
     let (store, id) = (&thread.store, &thread.id);
     thread.merge(&[push("list", "1"), set("k", "1")]).await;
     assert!(store.get_state(id, Reader::ALL).await.unwrap().is_some());
-    let asked = [key("k"), key("list")];
+    let keys = [key("k"), key("list")];
     assert!(
         store
-            .get_values(id, Reader::ALL, &asked)
+            .get_values(id, Reader::ALL, &keys)
             .await
             .unwrap()
             .is_some()

@@ -11,7 +11,7 @@ use crate::conformance::room::{Room, redis_on, set};
 use crate::support::redis::RedisServer;
 use crate::versions::PACKING;
 
-/// Puts 281 threads into each bucket, so that the unused end of each log's last block hardly matters.
+/// Puts 281 threads into each of 256 buckets, so that the unused end of each log's last block hardly matters.
 const THREADS: usize = 72_000;
 const OVERHEAD_BYTES: u64 = 150;
 

@@ -15,12 +15,12 @@ use crate::support::server::{Backend, Server};
 use crate::support::until;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
-const HEAD: &str = "| version |";
+const HEADER: &str = "| version |";
 const THREADS: u64 = 2_000;
 /// Tolerance in percent for allocations that do not grow with each thread, such as hash tables of keys.
 const TOLERANCE_PERCENT: u64 = 5;
 /// Part of the log line about unpacked hashes.
-const COSTLY: &str = "hash-max-listpack-value";
+const UNPACKED_HASHES: &str = "hash-max-listpack-value";
 const MEASUREMENTS: usize = 5;
 
 /// The recommended settings for hashes, under names that all versions of Redis accept.
@@ -44,21 +44,21 @@ const RECOMMENDED: [&str; 10] = [
 ];
 
 #[tokio::test]
-async fn the_row_of_this_version_is_as_measured() {
+async fn the_documented_row_of_this_version_matches_the_measurements() {
     let redis = Arc::new(RedisServer::start());
     let info = redis.info("server");
     let version = version_of(&info);
-    let names = columns_of(HEAD);
+    let names = columns_of(HEADER);
     let row = columns_of(&format!("| {version} |"));
     let stated: BTreeMap<_, _> = names.into_iter().zip(row).collect();
 
     let small = bytes_per_thread(&redis, 0, &stated["bytes of a small thread"]).await;
     let with_messages = bytes_per_thread(&redis, 10, &stated["bytes with 10 messages"]).await;
-    let yes_or_no = |is: bool| if is { "yes" } else { "no" };
+    let yes_or_no = |value: bool| if value { "yes" } else { "no" };
     let lazily = ["lazyfree-lazy-expire", "lazyfree-lazy-server-del"];
     let is_lazy = lazily.map(|name| redis.call(&["CONFIG", "GET", name]).contains("yes"));
     let asks_for_ends = calls_pexpiretime(&redis).await;
-    let found = BTreeMap::from([
+    let measured = BTreeMap::from([
         ("bytes of a small thread", small.to_string()),
         ("bytes with 10 messages", with_messages.to_string()),
         (
@@ -75,23 +75,23 @@ async fn the_row_of_this_version_is_as_measured() {
         ),
     ]);
 
-    for (name, found_text) in &found {
+    for (name, measured_text) in &measured {
         let cell = stated.get(*name).unwrap_or_else(|| panic!("no {name}"));
-        let agrees = match (number(cell), number(found_text)) {
-            (Some(cell), Some(found)) => is_close(cell, found),
-            _ => cell == found_text,
+        let agrees = match (number(cell), number(measured_text)) {
+            (Some(cell), Some(measured)) => is_close(cell, measured),
+            _ => cell == measured_text,
         };
         assert!(
             agrees,
-            "{version}: {name} is {cell} in {PAGE}, of {found:?}"
+            "{version}: {name} is {cell} in {PAGE}; measured {measured:?}"
         );
     }
     // the page has one other column, for the version
-    assert_eq!(stated.len(), found.len() + 1);
+    assert_eq!(stated.len(), measured.len() + 1);
 }
 
 #[tokio::test]
-async fn nothing_is_warned_of_under_the_recommended_settings() {
+async fn the_recommended_settings_cause_no_warnings() {
     let redis = RedisServer::start_with(&[&RECOMMENDED[..], &PACKING].concat());
 
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
@@ -99,7 +99,7 @@ async fn nothing_is_warned_of_under_the_recommended_settings() {
     server.client().thread().put("state/k", "1").ok().await;
     let log = server.log();
     assert!(!log.contains("WARN"), "{log}");
-    assert!(!log.contains(COSTLY), "{log}");
+    assert!(!log.contains(UNPACKED_HASHES), "{log}");
 }
 
 #[tokio::test]
@@ -108,13 +108,13 @@ async fn a_setting_that_costs_memory_is_reported_once() {
 
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
 
-    assert_eq!(server.log().matches(COSTLY).count(), 1);
+    assert_eq!(server.log().matches(UNPACKED_HASHES).count(), 1);
 }
 
-fn columns_of(begin: &str) -> Vec<String> {
+fn columns_of(prefix: &str) -> Vec<String> {
     let page = fs::read_to_string(PAGE).unwrap();
-    let row = page.lines().find(|line| line.starts_with(begin));
-    let row = row.unwrap_or_else(|| panic!("{PAGE} has no row {begin}"));
+    let row = page.lines().find(|line| line.starts_with(prefix));
+    let row = row.unwrap_or_else(|| panic!("{PAGE} has no row {prefix}"));
     let cells = row.trim_matches('|').split('|');
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
@@ -132,8 +132,8 @@ fn number(text: &str) -> Option<u64> {
     text.replace(',', "").parse().ok()
 }
 
-fn is_close(stated: u64, found: u64) -> bool {
-    stated.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT
+fn is_close(stated: u64, measured: u64) -> bool {
+    stated.abs_diff(measured) * 100 <= measured * TOLERANCE_PERCENT
 }
 
 /// Measures the memory of a thread with `messages` messages of 100 bytes. If `messages` is 0, stores a number in the

@@ -7,7 +7,7 @@ import { checked, compaction, response, socketError } from "./schemas.mjs";
 import { isEnd, responseOf } from "./stream.mjs";
 
 const { WebSocket } = createRequire(import.meta.url)("ws");
-const PATIENCE_MS = 60_000;
+const WAIT_LIMIT_MS = 60_000;
 
 export class Client {
   #url;
@@ -24,7 +24,7 @@ export class Client {
       method: "POST",
       headers: { ...this.#headers, "content-type": "application/json" },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(WAIT_LIMIT_MS),
     });
   }
 
@@ -67,7 +67,7 @@ export class Client {
   /** Opens a socket, calls `use` with the socket, and closes it. Returns the result of `use`. */
   async connected(use) {
     const socket = new WebSocket(this.#url.replace(/^http/, "ws"), { headers: this.#headers });
-    await once(socket, "open", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    await once(socket, "open", { signal: AbortSignal.timeout(WAIT_LIMIT_MS) });
     try {
       return await use(new Socket(socket, this.model));
     } finally {
@@ -86,7 +86,7 @@ class Socket {
   }
 
   async #events(members) {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(WAIT_LIMIT_MS);
     const events = [];
     const ended = new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
@@ -108,7 +108,7 @@ class Socket {
     return responseOf(await this.#events(members));
   }
 
-  async refuse(members) {
+  async respondWithError(members) {
     const events = await this.#events(members);
     assert.equal(events.length, 1);
     return checked(socketError, events[0]).error;

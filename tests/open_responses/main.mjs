@@ -5,7 +5,7 @@ import { HTTP, WEBSOCKET } from "./suite.mjs";
 
 const [server, apiKey, ...models] = process.argv.slice(2);
 
-async function count(tests, client) {
+async function runTests(tests, client) {
   let passed = 0;
   for (const [name, test] of Object.entries(tests)) {
     try {
@@ -15,15 +15,15 @@ async function count(tests, client) {
       console.error(`${client.model}, ${name}: ${error.stack}`);
     }
   }
-  return { passed, all: Object.keys(tests).length };
+  return { passed, total: Object.keys(tests).length };
 }
 
 async function comply(model) {
   const client = new Client(server, apiKey, model);
-  const http = await count(HTTP, client);
-  const webSocket = await count(WEBSOCKET, client);
-  console.log(`${model}: ${http.passed} of ${http.all} without WebSocket, ${webSocket.passed} of ${webSocket.all} with it`);
-  return http.passed === http.all && webSocket.passed === webSocket.all;
+  const http = await runTests(HTTP, client);
+  const webSocket = await runTests(WEBSOCKET, client);
+  console.log(`${model}: ${http.passed} of ${http.total} without WebSocket, ${webSocket.passed} of ${webSocket.total} with it`);
+  return http.passed === http.total && webSocket.passed === webSocket.total;
 }
 
 const results = await Promise.all(models.map(comply));

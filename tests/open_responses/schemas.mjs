@@ -6,14 +6,14 @@ import { createRequire } from "node:module";
 const { z } = createRequire(import.meta.url)("zod");
 
 const text = z.string();
-const whole = z.int();
+const integer = z.int();
 const nullable = (schema) => schema.nullable();
 const typed = (type, members) => z.object({ type: z.literal(type), ...members });
 const oneOf = (schemas) => z.discriminatedUnion("type", schemas);
 
-const token = { token: text, logprob: z.number(), bytes: z.array(whole) };
+const token = { token: text, logprob: z.number(), bytes: z.array(integer) };
 const logprobs = z.array(z.object({ ...token, top_logprobs: z.array(z.object(token)) }));
-const annotation = typed("url_citation", { url: text, title: text, start_index: whole, end_index: whole });
+const annotation = typed("url_citation", { url: text, title: text, start_index: integer, end_index: integer });
 
 const PARTS = [
   typed("input_text", { text }),
@@ -49,11 +49,11 @@ const item = oneOf([
 ]);
 
 const usage = z.object({
-  input_tokens: whole,
-  output_tokens: whole,
-  total_tokens: whole,
-  input_tokens_details: z.object({ cached_tokens: whole }),
-  output_tokens_details: z.object({ reasoning_tokens: whole }),
+  input_tokens: integer,
+  output_tokens: integer,
+  total_tokens: integer,
+  input_tokens_details: z.object({ cached_tokens: integer }),
+  output_tokens_details: z.object({ reasoning_tokens: integer }),
 });
 const tool = typed("function", {
   name: text,
@@ -74,8 +74,8 @@ const format = oneOf([
 export const response = z.object({
   id: text,
   object: z.literal("response"),
-  created_at: whole,
-  completed_at: nullable(whole),
+  created_at: integer,
+  completed_at: nullable(integer),
   status: text,
   incomplete_details: nullable(z.object({ reason: text })),
   model: text,
@@ -95,7 +95,7 @@ export const response = z.object({
   top_p: z.number(),
   presence_penalty: z.number(),
   frequency_penalty: z.number(),
-  top_logprobs: whole,
+  top_logprobs: integer,
   temperature: z.number(),
   reasoning: nullable(
     z.object({
@@ -104,8 +104,8 @@ export const response = z.object({
     }),
   ),
   usage: nullable(usage),
-  max_output_tokens: nullable(whole),
-  max_tool_calls: nullable(whole),
+  max_output_tokens: nullable(integer),
+  max_tool_calls: nullable(integer),
   store: z.boolean(),
   background: z.boolean(),
   service_tier: text,
@@ -119,14 +119,14 @@ export const compaction = z.object({
   id: text,
   object: z.literal("response.compaction"),
   output: z.array(item),
-  created_at: whole,
+  created_at: integer,
   usage,
 });
 
-const ofItem = { item_id: text, output_index: whole };
-const ofContent = { ...ofItem, content_index: whole };
-const ofSummary = { ...ofItem, summary_index: whole };
-const ofOutput = { output_index: whole, item: nullable(item) };
+const ofItem = { item_id: text, output_index: integer };
+const ofContent = { ...ofItem, content_index: integer };
+const ofSummary = { ...ofItem, summary_index: integer };
+const ofOutput = { output_index: integer, item: nullable(item) };
 const EVENTS = {
   "response.created": { response },
   "response.queued": { response },
@@ -142,7 +142,7 @@ const EVENTS = {
   "response.output_text.done": { ...ofContent, text, logprobs: logprobs.optional() },
   "response.output_text.annotation.added": {
     ...ofContent,
-    annotation_index: whole,
+    annotation_index: integer,
     annotation: nullable(annotation),
   },
   "response.refusal.delta": { ...ofContent, delta: text },
@@ -155,12 +155,12 @@ const EVENTS = {
   "response.function_call_arguments.done": { ...ofItem, arguments: text },
 };
 export const event = oneOf(
-  Object.entries(EVENTS).map(([type, members]) => typed(type, { sequence_number: whole, ...members })),
+  Object.entries(EVENTS).map(([type, members]) => typed(type, { sequence_number: integer, ...members })),
 );
 
 /** `WebSocketErrorEvent` */
 export const socketError = typed("error", {
-  status: whole,
+  status: integer,
   error: z.object({ type: text.optional(), code: text, message: text, param: nullable(text).optional() }),
 });
 

@@ -16,13 +16,13 @@ class Texts {
   }
 
   add(event) {
-    const place = Texts.partKey(event);
-    this.#texts.set(place, (this.#texts.get(place) ?? "") + event.delta);
+    const key = Texts.partKey(event);
+    this.#texts.set(key, (this.#texts.get(key) ?? "") + event.delta);
   }
 
   end(event) {
-    const whole = event.text ?? event.refusal ?? event.arguments;
-    assert.equal(this.#texts.get(Texts.partKey(event)) ?? "", whole, "deltas differ from the whole text");
+    const text = event.text ?? event.refusal ?? event.arguments;
+    assert.equal(this.#texts.get(Texts.partKey(event)) ?? "", text, "deltas differ from the whole text");
   }
 }
 

@@ -125,7 +125,7 @@ export const WEBSOCKET = {
   async "websocket-reconnect-store-false-recovery"(client) {
     const { id } = await client.connected((socket) => socket.respond({ input: "The code word is copper." }));
     await client.connected(async (socket) => {
-      const { code } = await socket.refuse({ previous_response_id: id, input: "Go on." });
+      const { code } = await socket.respondWithError({ previous_response_id: id, input: "Go on." });
       assert.equal(code, NOT_FOUND);
       assert.equal(textOf(await socket.respond({ input: [user("recovered")] })), "recovered");
     });
@@ -133,7 +133,7 @@ export const WEBSOCKET = {
 
   async "websocket-previous-response-not-found"(client) {
     await client.connected(async (socket) => {
-      const { code } = await socket.refuse({ previous_response_id: "resp_of_nobody", input: "Go on." });
+      const { code } = await socket.respondWithError({ previous_response_id: "resp_of_nobody", input: "Go on." });
       assert.equal(code, NOT_FOUND);
     });
   },
@@ -142,8 +142,8 @@ export const WEBSOCKET = {
     await client.connected(async (socket) => {
       const { id } = await socket.respond({ input: "The code word is ember." });
       const output = { type: "function_call_output", call_id: "call_of_nobody", output: "none" };
-      await socket.refuse({ previous_response_id: id, input: [output] });
-      const { code } = await socket.refuse({ previous_response_id: id, input: "Go on." });
+      await socket.respondWithError({ previous_response_id: id, input: [output] });
+      const { code } = await socket.respondWithError({ previous_response_id: id, input: "Go on." });
       assert.equal(code, NOT_FOUND);
     });
   },

@@ -21,7 +21,7 @@ def session_of(conversation=None):
     return OpenAIConversationsSession(openai_client=client, conversation_id=conversation)
 
 
-def shown(items):
+def texts_of(items):
     """Returns the text of each item."""
     return [item.get("output") or item.get("arguments") or item["content"][0]["text"] for item in items]
 
@@ -30,25 +30,25 @@ async def check_items():
     session = session_of()
     sent = [{"role": "user", "content": str(number)} for number in range(45)]
     await session.add_items(sent)
-    found = await session.get_items()
-    assert shown(found) == [str(number) for number in range(45)]
+    stored = await session.get_items()
+    assert texts_of(stored) == [str(number) for number in range(45)]
     for limit in (0, 1, 19, 20, 21, 30, 45, 100):
-        assert await session.get_items(limit=limit) == (found[-limit:] if limit else [])
+        assert await session.get_items(limit=limit) == (stored[-limit:] if limit else [])
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "1"}
     await session.add_items([call, output])
     popped = await session.pop_item()
     assert popped["output"] == "1" and popped["call_id"] == "c"
     assert (await session.pop_item())["name"] == "f"
-    assert await session.get_items() == found
+    assert await session.get_items() == stored
     conversation = session.session_id
-    assert await session_of(conversation).get_items() == found
+    assert await session_of(conversation).get_items() == stored
     await session.clear_session()
     assert await session.get_items() == []
     assert session.session_id != conversation
 
 
-async def check_pops_at_once():
+async def check_concurrent_pops():
     """Checks that concurrent callers never pop the same item twice. A caller whose item is already popped gets 404."""
     session = session_of()
     await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
@@ -97,11 +97,11 @@ async def check_runner(streamed):
     expected = ["Where is Ada?", '{"name":"Ada"}', "Ada is here", "Ada is here.", "Where?"]
     seen = [item if isinstance(item.get("content"), list) or "type" in item and item["type"] != "message"
             else {"content": [{"text": item["content"]}]} for item in model.calls[-1].input]
-    assert shown(seen) == expected, model.calls[-1].input
-    assert shown(await session.get_items()) == [*expected, "As I said."]
+    assert texts_of(seen) == expected, model.calls[-1].input
+    assert texts_of(await session.get_items()) == [*expected, "As I said."]
 
 
-async def check_a_failed_call():
+async def check_failed_call():
     """Checks that the input is stored only once when a run is retried after a failed model call."""
     model = ScriptedModel([
         ModelStep.raise_error(RuntimeError("the model is away")),
@@ -110,7 +110,7 @@ async def check_a_failed_call():
     settings = ModelSettings(retry=ModelRetrySettings(max_retries=1, policy=lambda _: True))
     agent, session = Agent(name="a", model=model, model_settings=settings), session_of()
     assert await run(agent, "Hi", session, False) == "Hello."
-    assert shown(await session.get_items()) == ["Hi", "Hello."]
+    assert texts_of(await session.get_items()) == ["Hi", "Hello."]
 
 
 async def check_rewind():
@@ -132,15 +132,15 @@ async def check_rewind():
     await session.add_items(own)
     await session.add_items([{"role": "user", "content": "of another caller"}])
     await rewind_session_items(session, own)
-    assert len(await session.get_items()) == len(before) + len(own) + 1, "the end is not its own"
+    assert len(await session.get_items()) == len(before) + len(own) + 1, "an item of another caller was removed"
 
 
 CHECKS = [
     check_items,
-    check_pops_at_once,
+    check_concurrent_pops,
     lambda: check_runner(False),
     lambda: check_runner(True),
-    check_a_failed_call,
+    check_failed_call,
     check_rewind,
 ]
 

@@ -21,7 +21,7 @@ def message(text, **more):
     return {"type": "message", "role": "user", "content": text, **more}
 
 
-def once():
+def idempotency_key():
     return {"Idempotency-Key": uuid.uuid4().hex}
 
 
@@ -33,33 +33,33 @@ def refused(error, code, param, call):
     """Asserts that `call` raises `error` with this code and parameter. Returns the message."""
     try:
         call()
-    except error as found:
-        assert (found.code, found.param) == (code, param), found
-        assert found.request_id, found
-        return str(found)
+    except error as raised:
+        assert (raised.code, raised.param) == (code, param), raised
+        assert raised.request_id, raised
+        return str(raised)
     raise AssertionError(f"no {error.__name__}: {code}")
 
 
 def check_objects():
-    made = conversations.create(metadata={"topic": "demo"}, items=[message("hi")])
-    assert made.object == "conversation" and made.metadata == {"topic": "demo"}
-    assert made == conversations.retrieve(made.id)
+    created = conversations.create(metadata={"topic": "demo"}, items=[message("hi")])
+    assert created.object == "conversation" and created.metadata == {"topic": "demo"}
+    assert created == conversations.retrieve(created.id)
     assert conversations.create().metadata == {}
     assert conversations.create(metadata=None, items=None).metadata == {}
-    changed = conversations.update(made.id, metadata={"a": "b"})
-    assert changed.metadata == {"a": "b"} and changed.created_at == made.created_at
+    changed = conversations.update(created.id, metadata={"a": "b"})
+    assert changed.metadata == {"a": "b"} and changed.created_at == created.created_at
     added = conversations.items.create(
-        made.id, items=[message("one"), message("two")], include=["reasoning.encrypted_content"]
+        created.id, items=[message("one"), message("two")], include=["reasoning.encrypted_content"]
     )
     assert texts(added.data) == ["one", "two"] and added.has_more is False
-    item = conversations.items.retrieve(added.first_id, conversation_id=made.id)
+    item = conversations.items.retrieve(added.first_id, conversation_id=created.id)
     assert item == added.data[0] and item.status == "completed"
-    left = conversations.items.delete(added.first_id, conversation_id=made.id)
-    assert left == changed
-    assert texts(conversations.items.list(made.id, order="asc")) == ["hi", "two"]
-    gone = conversations.delete(made.id)
-    assert gone.deleted and gone.object == "conversation.deleted" and gone.id == made.id
-    refused(openai.NotFoundError, None, None, lambda: conversations.retrieve(made.id))
+    after_delete = conversations.items.delete(added.first_id, conversation_id=created.id)
+    assert after_delete == changed
+    assert texts(conversations.items.list(created.id, order="asc")) == ["hi", "two"]
+    deletion = conversations.delete(created.id)
+    assert deletion.deleted and deletion.object == "conversation.deleted" and deletion.id == created.id
+    refused(openai.NotFoundError, None, None, lambda: conversations.retrieve(created.id))
 
 
 def check_items():
@@ -121,7 +121,7 @@ def check_pages():
     first = conversations.items.list(conversation, order="asc", limit=10)
     conversations.items.delete(first.last_id, conversation_id=conversation)
     rest = conversations.items.list(conversation, order="asc", after=first.last_id)
-    assert texts(rest) == all_texts[10:], "a deleted item marks its place"
+    assert texts(rest) == all_texts[10:], "the id of a deleted item remains a valid cursor"
 
 
 def check_errors():
@@ -152,11 +152,11 @@ def check_errors():
     ]:
         refused(bad, code, param, call)
     assert texts(items.list(conversation)) == []
-    never = "conv_" + uuid.uuid4().hex
+    missing = "conv_" + uuid.uuid4().hex
     for code, param, call in [
-        (None, None, lambda: conversations.retrieve(never)),
+        (None, None, lambda: conversations.retrieve(missing)),
         (None, None, lambda: conversations.retrieve("x")),
-        (None, None, lambda: items.list(never)),
+        (None, None, lambda: items.list(missing)),
         (None, None, lambda: items.retrieve("i", conversation_id=conversation)),
         (None, None, lambda: items.delete("i", conversation_id=conversation)),
         (None, "after", lambda: items.list(conversation, after="i")),
@@ -175,9 +175,9 @@ def check_errors():
     add(message("x" * (5 * 1024 * 1024)))()
     too_much = add(message("x" * (5 * 1024 * 1024)))
     assert "8388608" in refused(status, "conversation_too_large", None, too_much)
-    key = once()
-    made = create(extra_headers=key)
-    assert create(extra_headers=key) == made
+    key = idempotency_key()
+    created = create(extra_headers=key)
+    assert create(extra_headers=key) == created
     reused = lambda: create(metadata={"a": "b"}, extra_headers=key)
     refused(openai.UnprocessableEntityError, "idempotency_key_reused", None, reused)
 
@@ -193,7 +193,7 @@ def check_unavailable(address):
             assert found.response.headers["retry-after"] and found.request_id
             assert found.response.headers["x-should-retry"] == "true", "nothing was sent to the store"
         else:
-            raise AssertionError("the store is away")
+            raise AssertionError("the call did not fail")
 
 
 def check_limited(address):
@@ -217,32 +217,32 @@ def check_broken_links():
     link = make_client(base_url=f"http://{proxy.address}/v1").conversations
 
     proxy.cut_next()
-    made = link.create(items=[message("yes")], extra_headers=once())
-    assert texts(conversations.items.list(made.id)) == ["yes"]
-    key = once()
+    created = link.create(items=[message("yes")], extra_headers=idempotency_key())
+    assert texts(conversations.items.list(created.id)) == ["yes"]
+    key = idempotency_key()
     proxy.cut_next(2)
-    again = link.items.create(made.id, items=[message("yes")], extra_headers=key)
-    assert texts(conversations.items.list(made.id)) == ["yes"] * 2
-    assert again.data[0].id == conversations.items.list(made.id, limit=1).data[0].id
-    assert link.items.create(made.id, items=[message("yes")], extra_headers=key) == again
+    again = link.items.create(created.id, items=[message("yes")], extra_headers=key)
+    assert texts(conversations.items.list(created.id)) == ["yes"] * 2
+    assert again.data[0].id == conversations.items.list(created.id, limit=1).data[0].id
+    assert link.items.create(created.id, items=[message("yes")], extra_headers=key) == again
     proxy.cut_next()
-    link.items.create(made.id, items=[message("own", id="own")])
-    assert texts(conversations.items.list(made.id)) == ["own", "yes", "yes"]
+    link.items.create(created.id, items=[message("own", id="own")])
+    assert texts(conversations.items.list(created.id)) == ["own", "yes", "yes"]
     proxy.cut_next()
-    link.update(made.id, metadata={"a": "b"})
+    link.update(created.id, metadata={"a": "b"})
     proxy.cut_next()
-    deleted = lambda: link.items.delete("own", conversation_id=made.id)
+    deleted = lambda: link.items.delete("own", conversation_id=created.id)
     refused(openai.NotFoundError, None, None, deleted)
     proxy.cut_next()
-    link.delete(made.id, extra_headers=once())
-    assert proxy.cuts == 0, "the links were cut"
+    link.delete(created.id, extra_headers=idempotency_key())
+    assert proxy.cuts == 0, "not all links were cut"
 
 
 def check_added(conversation):
-    found = texts(conversations.items.list(conversation, order="asc", limit=100))
-    assert len(found) == 200
+    stored = texts(conversations.items.list(conversation, order="asc", limit=100))
+    assert len(stored) == 200
     for name in ("even", "odd"):
-        own = [text for text in found if text.startswith(name)]
+        own = [text for text in stored if text.startswith(name)]
         assert own == [f"{name} {number}" for number in range(100)]
 
 
@@ -255,7 +255,7 @@ match PART, REST:
             conversations.items.create(conversation, items=both)
     case "added", [conversation]:
         check_added(conversation)
-        print(f"openai {openai.__version__}, {KIND} client: two processes added 200 items at once")
+        print(f"openai {openai.__version__}, {KIND} client: two processes added 200 items concurrently")
     case "all", [away, limited]:
         for check in [check_objects, check_items, check_pages, check_errors, check_broken_links]:
             check()

@@ -19,21 +19,21 @@ const baseURL = `${address}/v1`;
 const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 const MODELS = ["chat", "responses", "messages"];
 const THOUGHT = "I think about it.";
-const SAID = "1, 2, 3";
+const TEXT = "1, 2, 3";
 const WEATHER = '{"city": "Oslo"}';
 const OSLO = { city: "Oslo" };
-const place = z.object({ city: z.string() });
+const placeSchema = z.object({ city: z.string() });
 const weather = { name: "weather", description: "Tells the weather of a city." };
 const rain = async ({ city }) => `It rains in ${city}.`;
 
 // Collects a stream of [kind, delta] pairs. Checks that reasoning precedes the text.
-async function heard(deltas) {
-  const all = { thought: "", text: "" };
+async function collect(deltas) {
+  const collected = { thought: "", text: "" };
   for await (const [kind, delta] of deltas) {
-    assert.ok(kind === "text" || !all.text, "reasoning comes first");
-    all[kind] += delta;
+    assert.ok(kind === "text" || !collected.text, "reasoning comes first");
+    collected[kind] += delta;
   }
-  return all;
+  return collected;
 }
 
 async function* deltasOf(events) {
@@ -46,16 +46,16 @@ async function* deltasOf(events) {
 const openai = {
   packages: ["openai"],
   async answers(model) {
-    assert.equal((await client.responses.create({ model, input: SAID })).output_text, SAID);
+    assert.equal((await client.responses.create({ model, input: TEXT })).output_text, TEXT);
   },
   async streamsReasoning(model) {
-    const stream = client.responses.stream({ model, input: `think: ${SAID}` });
-    assert.deepEqual(await heard(deltasOf(stream)), { thought: THOUGHT, text: SAID });
+    const stream = client.responses.stream({ model, input: `think: ${TEXT}` });
+    assert.deepEqual(await collect(deltasOf(stream)), { thought: THOUGHT, text: TEXT });
     const { output } = await stream.finalResponse();
     assert.deepEqual(output.map(({ type }) => type), ["reasoning", "message"]);
   },
   async calls(model) {
-    const parameters = z.toJSONSchema(place);
+    const parameters = z.toJSONSchema(placeSchema);
     const tools = [{ type: "function", ...weather, parameters, strict: false }];
     const ask = { role: "user", content: `think: call: weather ${WEATHER}` };
     const { output } = await client.responses.create({ model, input: [ask], tools });
@@ -65,7 +65,7 @@ const openai = {
     assert.equal(second.output_text, "It rains.");
   },
   async structures(model) {
-    const text = { format: zodTextFormat(place, "place") };
+    const text = { format: zodTextFormat(placeSchema, "place") };
     const answer = await client.responses.parse({ model, input: `json: ${WEATHER}`, text });
     assert.deepEqual(answer.output_parsed, OSLO);
   },
@@ -79,23 +79,23 @@ const openaiAgents = {
     return new agents.Agent({ name: "helper", model: new agents.OpenAIResponsesModel(client, model), ...options });
   },
   async answers(model) {
-    assert.equal((await agents.run(this.agent(model), SAID)).finalOutput, SAID);
+    assert.equal((await agents.run(this.agent(model), TEXT)).finalOutput, TEXT);
   },
   async streamsReasoning(model) {
-    const run = await agents.run(this.agent(model), `think: ${SAID}`, { stream: true });
+    const run = await agents.run(this.agent(model), `think: ${TEXT}`, { stream: true });
     async function* raw() {
       for await (const { data } of run) if (data?.type === "model") yield data.event;
     }
-    assert.deepEqual(await heard(deltasOf(raw())), { thought: THOUGHT, text: SAID });
-    assert.equal(run.finalOutput, SAID);
+    assert.deepEqual(await collect(deltasOf(raw())), { thought: THOUGHT, text: TEXT });
+    assert.equal(run.finalOutput, TEXT);
   },
   async calls(model) {
-    const tools = [agents.tool({ ...weather, parameters: place, execute: rain })];
+    const tools = [agents.tool({ ...weather, parameters: placeSchema, execute: rain })];
     const { finalOutput } = await agents.run(this.agent(model, { tools }), `think: call: weather ${WEATHER}`);
     assert.equal(finalOutput, "It rains in Oslo.");
   },
   async structures(model) {
-    const { finalOutput } = await agents.run(this.agent(model, { outputType: place }), `json: ${WEATHER}`);
+    const { finalOutput } = await agents.run(this.agent(model, { outputType: placeSchema }), `json: ${WEATHER}`);
     assert.deepEqual(finalOutput, OSLO);
   },
 };
@@ -103,10 +103,10 @@ const openaiAgents = {
 const aiSdk = (name, provider) => ({
   packages: ["ai", name],
   async answers(model) {
-    assert.equal((await generateText({ model: provider(model), prompt: SAID })).text, SAID);
+    assert.equal((await generateText({ model: provider(model), prompt: TEXT })).text, TEXT);
   },
   async streamsReasoning(model) {
-    const { fullStream } = streamText({ model: provider(model), prompt: `think: ${SAID}` });
+    const { fullStream } = streamText({ model: provider(model), prompt: `think: ${TEXT}` });
     async function* deltas() {
       for await (const { type, text, error } of fullStream) {
         if (error) throw error;
@@ -114,18 +114,18 @@ const aiSdk = (name, provider) => ({
         if (type === "text-delta") yield ["text", text];
       }
     }
-    assert.deepEqual(await heard(deltas()), { thought: THOUGHT, text: SAID });
+    assert.deepEqual(await collect(deltas()), { thought: THOUGHT, text: TEXT });
   },
   async calls(model) {
-    const common = { model: provider(model), tools: { weather: tool({ ...weather, inputSchema: place, execute: rain }) } };
+    const common = { model: provider(model), tools: { weather: tool({ ...weather, inputSchema: placeSchema, execute: rain }) } };
     const ask = { role: "user", content: `think: call: weather ${WEATHER}` };
     const answer = await generateText({ ...common, messages: [ask], stopWhen: isStepCount(2) });
     assert.equal(answer.text, "It rains in Oslo.");
-    const messages = [ask, ...answer.responseMessages, { role: "user", content: SAID }];
-    assert.equal((await generateText({ ...common, messages })).text, SAID);
+    const messages = [ask, ...answer.responseMessages, { role: "user", content: TEXT }];
+    assert.equal((await generateText({ ...common, messages })).text, TEXT);
   },
   async structures(model) {
-    const output = Output.object({ schema: place });
+    const output = Output.object({ schema: placeSchema });
     const answer = await generateText({ model: provider(model), output, prompt: `json: ${WEATHER}` });
     assert.deepEqual(answer.output, OSLO);
   },
@@ -140,17 +140,17 @@ const CLIENTS = [
 const FEATURES = ["answers", "streamsReasoning", "calls", "structures"];
 
 async function cellOf(each, feature) {
-  const works = [];
+  const working = [];
   for (const model of MODELS) {
     try {
       await each[feature](model);
-      works.push(model);
+      working.push(model);
     } catch (error) {
       console.error(`${each.packages.at(-1)}, ${model}, ${feature}: ${String(error).slice(0, 600)}`);
     }
   }
-  if (works.length === MODELS.length) return "yes";
-  return works.join(", ") || "no";
+  if (working.length === MODELS.length) return "yes";
+  return working.join(", ") || "no";
 }
 
 const versionOf = (name) => JSON.parse(readFileSync(`${packages}/node_modules/${name}/package.json`, "utf8")).version;

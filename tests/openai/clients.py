@@ -18,7 +18,7 @@ PACKAGES = [re.split(r"[\[=]", requirement)[0] for requirement in REQUIREMENTS]
 BASE = f"{ADDRESS}/v1"
 MODELS = ["chat", "responses", "messages"]
 THOUGHT = "I think about it."
-SAID = "1, 2, 3"
+TEXT = "1, 2, 3"
 WEATHER = '{"city": "Oslo"}'
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -37,12 +37,12 @@ LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
 
 
-def check(condition, *what):
+def check(condition, *details):
     if not condition:
-        raise AssertionError(what)
+        raise AssertionError(details)
 
 
-def heard(events):
+def collect(events):
     """Returns the reasoning and the text of a stream. Checks that the reasoning comes first."""
     thought, text = "", ""
     for event in events:
@@ -64,14 +64,14 @@ class OpenAi:
         self.client = OpenAI(base_url=BASE, api_key=KEY, max_retries=0)
 
     def answers(self):
-        answer = self.client.responses.create(model=self.model, input=SAID)
-        check(answer.output_text == SAID, answer)
+        answer = self.client.responses.create(model=self.model, input=TEXT)
+        check(answer.output_text == TEXT, answer)
 
     def streams_reasoning(self):
-        with self.client.responses.stream(model=self.model, input=f"think: {SAID}") as stream:
-            said = heard(stream)
+        with self.client.responses.stream(model=self.model, input=f"think: {TEXT}") as stream:
+            streamed = collect(stream)
             final = stream.get_final_response()
-        check((*said, final.output_text) == (THOUGHT, SAID, SAID), said, final)
+        check((*streamed, final.output_text) == (THOUGHT, TEXT, TEXT), streamed, final)
         check([item.type for item in final.output] == ["reasoning", "message"], final.output)
 
     def create(self, request, tool):
@@ -109,19 +109,19 @@ class OpenAiAgents:
         return LOOP.run_until_complete(Runner.run(agent, text)).final_output
 
     def answers(self):
-        answer = self.run(SAID)
-        check(answer == SAID, answer)
+        answer = self.run(TEXT)
+        check(answer == TEXT, answer)
 
     def streams_reasoning(self):
         from agents import Agent, Runner
 
         async def run():
-            result = Runner.run_streamed(Agent("helper", model=self.model), f"think: {SAID}")
+            result = Runner.run_streamed(Agent("helper", model=self.model), f"think: {TEXT}")
             events = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
-            return *heard(events), result.final_output
+            return *collect(events), result.final_output
 
         outcome = LOOP.run_until_complete(run())
-        check(outcome == (THOUGHT, SAID, SAID), outcome)
+        check(outcome == (THOUGHT, TEXT, TEXT), outcome)
 
     def calls(self):
         from agents import function_tool
@@ -149,15 +149,15 @@ class LangChain:
         )
 
     def answers(self):
-        answer = self.model.invoke(SAID)
-        check(answer.text == SAID, answer)
+        answer = self.model.invoke(TEXT)
+        check(answer.text == TEXT, answer)
 
     def streams_reasoning(self):
         whole = None
-        for chunk in self.model.stream(f"think: {SAID}"):
+        for chunk in self.model.stream(f"think: {TEXT}"):
             whole = chunk if whole is None else whole + chunk
         check([block["type"] for block in whole.content] == ["reasoning", "text"], whole.content)
-        check(whole.text == SAID, whole)
+        check(whole.text == TEXT, whole)
         check(THOUGHT in json.dumps(whole.content), whole.content)
 
     def calls(self):
@@ -177,8 +177,8 @@ class LangChain:
         check(second.text == "It rains.", second)
 
     def structures(self):
-        place = self.model.with_structured_output(Place, method="json_schema").invoke(f"json: {WEATHER}")
-        check(place == OSLO, place)
+        answer = self.model.with_structured_output(Place, method="json_schema").invoke(f"json: {WEATHER}")
+        check(answer == OSLO, answer)
 
 
 class PydanticAi:
@@ -193,17 +193,17 @@ class PydanticAi:
         self.agent = Agent(OpenAIResponsesModel(model, provider=provider))
 
     def answers(self):
-        check(self.agent.run_sync(SAID).output == SAID)
+        check(self.agent.run_sync(TEXT).output == TEXT)
 
     def streams_reasoning(self):
         async def run():
-            async with self.agent.run_stream(f"think: {SAID}") as result:
+            async with self.agent.run_stream(f"think: {TEXT}") as result:
                 output = await result.get_output()
                 return output, result.all_messages()
 
         output, messages = LOOP.run_until_complete(run())
         parts = [(part.part_kind, part.content) for part in messages[-1].parts]
-        check(output == SAID, output)
+        check(output == TEXT, output)
         check([kind for kind, _ in parts] == ["thinking", "text"], parts)
 
     def calls(self):
@@ -232,17 +232,17 @@ class AgentFramework:
 
     def answers(self):
         agent = self.client.as_agent(instructions="")
-        check(LOOP.run_until_complete(agent.run(SAID)).text == SAID)
+        check(LOOP.run_until_complete(agent.run(TEXT)).text == TEXT)
 
     def streams_reasoning(self):
         async def run():
-            stream = self.client.as_agent(instructions="").run(f"think: {SAID}", stream=True)
+            stream = self.client.as_agent(instructions="").run(f"think: {TEXT}", stream=True)
             async for _ in stream:
                 pass
             return await stream.get_final_response()
 
         final = LOOP.run_until_complete(run())
-        check(final.text == SAID, final.text)
+        check(final.text == TEXT, final.text)
         check(THOUGHT in json.dumps([message.to_dict() for message in final.messages]), final)
 
     def calls(self):
@@ -276,12 +276,12 @@ class LiteLlm(OpenAi):
         return self.ask(request, tools=[tool])
 
     def answers(self):
-        answer = self.ask(SAID)
-        check(answer.output_text == SAID, answer)
+        answer = self.ask(TEXT)
+        check(answer.output_text == TEXT, answer)
 
     def streams_reasoning(self):
-        said = heard(self.ask(f"think: {SAID}", stream=True))
-        check(said == (THOUGHT, SAID), said)
+        streamed = collect(self.ask(f"think: {TEXT}", stream=True))
+        check(streamed == (THOUGHT, TEXT), streamed)
 
     def structures(self):
         answer = self.ask(f"json: {WEATHER}", text_format=Place)
@@ -302,20 +302,20 @@ class Strands:
         return Agent(model=self.model, **{"callback_handler": None, **options})
 
     def answers(self):
-        answer = self.agent()(SAID)
-        check(str(answer).strip() == SAID, answer)
+        answer = self.agent()(TEXT)
+        check(str(answer).strip() == TEXT, answer)
 
     def streams_reasoning(self):
         thought, text = "", ""
 
-        def note(reasoningText="", data="", **_):
+        def on_event(reasoningText="", data="", **_):
             nonlocal thought, text
             check(not (reasoningText and text), "reasoning comes first")
             thought += reasoningText
             text += data
 
-        self.agent(callback_handler=note)(f"think: {SAID}")
-        check((thought, text) == (THOUGHT, SAID), thought, text)
+        self.agent(callback_handler=on_event)(f"think: {TEXT}")
+        check((thought, text) == (THOUGHT, TEXT), thought, text)
 
     def calls(self):
         from strands import tool
@@ -342,18 +342,18 @@ class LlamaIndex:
         self.model = OpenAIResponses(model, api_base=BASE, api_key=KEY, max_retries=0, context_window=128_000)
 
     def answers(self):
-        answer = self.model.complete(SAID)
-        check(answer.text == SAID, answer)
+        answer = self.model.complete(TEXT)
+        check(answer.text == TEXT, answer)
 
     def streams_reasoning(self):
         from llama_index.core.base.llms.types import ChatMessage, ThinkingBlock
 
         kinds = []
-        for chunk in self.model.stream_chat([ChatMessage(f"think: {SAID}")]):
+        for chunk in self.model.stream_chat([ChatMessage(f"think: {TEXT}")]):
             kinds += [type(block) for block in chunk.message.blocks]
         check(kinds.index(ThinkingBlock) == 0, kinds)
         thoughts = [block.content for block in chunk.message.blocks if isinstance(block, ThinkingBlock)]
-        check((thoughts, chunk.message.content) == ([THOUGHT], SAID), chunk)
+        check((thoughts, chunk.message.content) == ([THOUGHT], TEXT), chunk)
 
     def calls(self):
         from llama_index.core.llms import ChatMessage
@@ -374,8 +374,8 @@ class LlamaIndex:
     def structures(self):
         from llama_index.core import PromptTemplate
 
-        place = self.model.structured_predict(Place, PromptTemplate("json: {place}"), place=WEATHER)
-        check(place == OSLO, place)
+        answer = self.model.structured_predict(Place, PromptTemplate("json: {place}"), place=WEATHER)
+        check(answer == OSLO, answer)
 
 
 CLIENTS = [OpenAi, OpenAiAgents, LangChain, PydanticAi, AgentFramework, LiteLlm, Strands, LlamaIndex]
@@ -398,9 +398,9 @@ def main():
         cells = []
         clients = {model: client(model) for model in MODELS}
         for feature in FEATURES:
-            found = {model: outcome(clients[model], model, feature) for model in MODELS}
-            values = set(found.values())
-            cells.append(values.pop() if len(values) == 1 else ", ".join(m for m in MODELS if found[m] == "yes"))
+            outcomes = {model: outcome(clients[model], model, feature) for model in MODELS}
+            values = set(outcomes.values())
+            cells.append(values.pop() if len(values) == 1 else ", ".join(m for m in MODELS if outcomes[m] == "yes"))
         print(f"| `{client.package}` {version(client.package)} | Python | {' | '.join(cells)} |")
 
 

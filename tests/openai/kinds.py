@@ -1,10 +1,10 @@
-"""Items of all kinds that the client supports, and an item of a kind that the client does not know."""
+"""Items of all kinds that the client supports, and of one kind that it does not support."""
 
 
 def items():
-    """Items that a program may send, with ids where the client requires them."""
+    """Returns items that a program may send, with ids where the client requires them."""
     call = {"call_id": "call_1", "status": "completed"}
-    made = [
+    sample = [
         {"type": "message", "role": "assistant", "status": "incomplete", "content": [
             {"type": "output_text", "text": "hi", "annotations": [], "logprobs": []},
             {"type": "refusal", "refusal": "no"}]},
@@ -48,7 +48,7 @@ def items():
         {"type": "program_output", "id": "po_1", "call_id": "call_1", "result": "1", "status": "completed"},
         {"type": "of_tomorrow", "big": 9007199254740993, "nested": {"a": [None, 1.5]}},
     ]
-    for item in made:
+    for item in sample:
         # the server adds a missing id to an item
         item.setdefault("id", None)
-    return made
+    return sample

@@ -6,7 +6,7 @@ import threading
 
 
 class CuttingProxy:
-    """Forwards connections to a server. After `cut_next`, resets each connection as soon as the server begins to answer."""
+    """Forwards connections to a server. `cut_next` resets the next `count` connections when the server starts to answer."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)

@@ -71,9 +71,9 @@ class ServedTransport(httpx.MockTransport):
             if not page["has_more"]:
                 break
             query["after"] = page["last_id"]
-        known = [content(item) for item in found]
-        assert known == [content(item) for item in expected[: len(known)]]
-        for begin in range(len(known), len(expected), 20):
+        stored = [content(item) for item in found]
+        assert stored == [content(item) for item in expected[: len(stored)]]
+        for begin in range(len(stored), len(expected), 20):
             items = expected[begin : begin + 20]
             (await server.post(path, json={"items": items})).raise_for_status()
 
@@ -83,4 +83,4 @@ httpx.MockTransport = ServedTransport
 
 def pytest_sessionfinish(session):
     passed = session.testscollected - session.testsfailed
-    print(f"\nopenai-agents, {session.items[0].path.name}: {passed} tests pass, {len(reached)} of them at the server")
+    print(f"\nopenai-agents, {session.items[0].path.name}: {passed} tests pass, {len(reached)} of them on the server")

@@ -25,7 +25,7 @@ from agents import (
 from openai import AsyncOpenAI, OpenAI
 
 ADDRESS = sys.argv[1]
-STATE = {
+MEMORY_TOOL = {
     "type": "mcp",
     "server_label": "memory",
     "server_url": "threadkeep:memory",
@@ -33,11 +33,11 @@ STATE = {
 }
 
 
-def check_turns(base_url):
+def check_responses(base_url):
     client = OpenAI(base_url=base_url)
     conversation = f"thrd_{uuid.uuid4().hex}"
     first = client.responses.create(
-        model="scripted", conversation=conversation, tools=[STATE], input="count"
+        model="scripted", conversation=conversation, tools=[MEMORY_TOOL], input="count"
     )
     assert first.status == "completed", first
     assert [item.type for item in first.output] == ["mcp_call", "message"], first.output
@@ -46,17 +46,17 @@ def check_turns(base_url):
     assert first.usage.total_tokens > 0
     again = client.responses.retrieve(first.id)
     assert again == first
-    asked = client.responses.input_items.list(first.id)
-    assert asked.data[0].content[0].text == "count"
+    input_items = client.responses.input_items.list(first.id)
+    assert input_items.data[0].content[0].text == "count"
     second = client.responses.create(
-        model="scripted", previous_response_id=first.id, tools=[STATE], input="count"
+        model="scripted", previous_response_id=first.id, tools=[MEMORY_TOOL], input="count"
     )
     assert second.output[0].output == '{"ok":true,"value":2}', second.output[0]
     assert client.responses.cancel(second.id) == second
     client.responses.delete(second.id)
     try:
         client.responses.retrieve(second.id)
-        raise AssertionError("deleted")
+        raise AssertionError("the response was not deleted")
     except openai.NotFoundError as error:
         assert error.code == "response_not_found", error
     assert "scripted" in [model.id for model in client.models.list()]
@@ -69,7 +69,7 @@ def check_turns(base_url):
 
 def check_streams(base_url):
     client = OpenAI(base_url=base_url)
-    with client.responses.stream(model="scripted", tools=[STATE], input="count") as stream:
+    with client.responses.stream(model="scripted", tools=[MEMORY_TOOL], input="count") as stream:
         texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
         final = stream.get_final_response()
     assert "".join(texts) == final.output_text == "counted", (texts, final)
@@ -127,8 +127,8 @@ def check_forks():
 
 def check_compaction():
     client = OpenAI(base_url=f"http://{ADDRESS}/v1")
-    spoken = [{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}]
-    compacted = client.responses.compact(model="scripted", input=spoken, instructions="Be brief.")
+    history = [{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}]
+    compacted = client.responses.compact(model="scripted", input=history, instructions="Be brief.")
     assert compacted.object == "response.compaction" and compacted.usage.total_tokens > 0, compacted
     assert [item.type for item in compacted.output] == ["message", "compaction"], compacted
     assert compacted.output[0].content[0].text == "I like tea.", compacted
@@ -171,15 +171,15 @@ def check_documents():
         blocks = re.findall(r"^```python\n(.*?)^```$", Path(page).read_text(), re.MULTILINE | re.DOTALL)
         # tests/python-package.sh runs the programs that use threadkeep's own package
         program = "\n".join(block for block in blocks if "client.responses" in block or "httpx" in block)
-        for shown, real in [
+        for documented, actual in [
             ("http://127.0.0.1:8080", f"http://{ADDRESS}"),
             ("a-secret-of-32-characters-or-more", os.environ["OPENAI_API_KEY"]),
             ("a-secret-of-at-least-32-characters", os.environ["OPENAI_API_KEY"]),
             ("gpt-5.2-mini", "scripted"),
         ]:
-            program = program.replace(shown, real)
-        said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
-        assert said.stdout.splitlines() == expected, (page, said.stdout, said.stderr)
+            program = program.replace(documented, actual)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+        assert done.stdout.splitlines() == expected, (page, done.stdout, done.stderr)
 
 
 async def check_agent():
@@ -188,7 +188,7 @@ async def check_agent():
     agent = Agent(
         name="counter",
         model=OpenAIResponsesModel(model="scripted", openai_client=client),
-        tools=[HostedMCPTool(tool_config=STATE)],
+        tools=[HostedMCPTool(tool_config=MEMORY_TOOL)],
         model_settings=ModelSettings(store=True),
     )
     conversation = f"thrd_{uuid.uuid4().hex}"
@@ -206,7 +206,7 @@ async def check_agent():
 
 
 for path in ["/v1", "/openai/v1"]:
-    check_turns(f"http://{ADDRESS}{path}")
+    check_responses(f"http://{ADDRESS}{path}")
     check_streams(f"http://{ADDRESS}{path}")
     check_conversation(f"http://{ADDRESS}{path}")
 check_forks()
@@ -214,4 +214,4 @@ check_documents()
 asyncio.run(check_agent())
 check_compaction()
 asyncio.run(check_compaction_session())
-print(f"turns of models: 10 checks by openai {openai.__version__}")
+print(f"model responses: 10 checks by openai {openai.__version__}")

@@ -15,27 +15,27 @@ const { conversations } = client;
 const message = (text) => ({ type: "message", role: "user", content: text });
 const texts = (items) => items.map((item) => item.content[0].text);
 
-async function all(list) {
+async function itemsOf(list) {
   const items = [];
   for await (const item of list) items.push(item);
   return items;
 }
 
 async function checkRoutes() {
-  const made = await conversations.create({ metadata: { topic: "demo" }, items: [message("hi")] });
-  assert.deepEqual(await conversations.retrieve(made.id), made);
-  const changed = await conversations.update(made.id, { metadata: { a: "b" } });
-  assert.deepEqual(changed, { ...made, metadata: { a: "b" } });
+  const created = await conversations.create({ metadata: { topic: "demo" }, items: [message("hi")] });
+  assert.deepEqual(await conversations.retrieve(created.id), created);
+  const changed = await conversations.update(created.id, { metadata: { a: "b" } });
+  assert.deepEqual(changed, { ...created, metadata: { a: "b" } });
   const include = ["reasoning.encrypted_content"];
-  const added = await conversations.items.create(made.id, { items: [message("one"), message("two")], include });
+  const added = await conversations.items.create(created.id, { items: [message("one"), message("two")], include });
   assert.deepEqual([texts(added.data), added.has_more], [["one", "two"], false]);
-  const item = await conversations.items.retrieve(added.first_id, { conversation_id: made.id, include });
+  const item = await conversations.items.retrieve(added.first_id, { conversation_id: created.id, include });
   assert.deepEqual(item, added.data[0]);
-  assert.deepEqual(await conversations.items.delete(added.first_id, { conversation_id: made.id }), changed);
-  assert.deepEqual(texts(await all(conversations.items.list(made.id, { order: "asc", include }))), ["hi", "two"]);
-  const deleted = await conversations.delete(made.id);
-  assert.deepEqual(deleted, { id: made.id, object: "conversation.deleted", deleted: true });
-  await assert.rejects(conversations.retrieve(made.id), NotFoundError);
+  assert.deepEqual(await conversations.items.delete(added.first_id, { conversation_id: created.id }), changed);
+  assert.deepEqual(texts(await itemsOf(conversations.items.list(created.id, { order: "asc", include }))), ["hi", "two"]);
+  const deleted = await conversations.delete(created.id);
+  assert.deepEqual(deleted, { id: created.id, object: "conversation.deleted", deleted: true });
+  await assert.rejects(conversations.retrieve(created.id), NotFoundError);
 }
 
 async function checkPages() {
@@ -45,8 +45,8 @@ async function checkPages() {
     await conversations.items.create(id, { items: expected.slice(begin, begin + 20).map(message) });
   }
   for (const limit of [undefined, 7, 50, 100]) {
-    assert.deepEqual(texts(await all(conversations.items.list(id, { order: "asc", limit }))), expected);
-    assert.deepEqual(texts(await all(conversations.items.list(id, { limit }))), expected.toReversed());
+    assert.deepEqual(texts(await itemsOf(conversations.items.list(id, { order: "asc", limit }))), expected);
+    assert.deepEqual(texts(await itemsOf(conversations.items.list(id, { limit }))), expected.toReversed());
   }
 }
 
@@ -61,7 +61,7 @@ async function checkErrors() {
   const add = (items) => conversations.items.create(id, { items });
   await refused(add([{}]), BadRequestError, "missing_required_parameter", "items[0].type");
   await refused(add(Array(21).fill(message("a"))), BadRequestError, "array_above_max_length", "items");
-  const after = all(conversations.items.list(id, { after: "never" }));
+  const after = itemsOf(conversations.items.list(id, { after: "never" }));
   await refused(after, NotFoundError, null, "after");
   const stranger = new OpenAI({ baseURL, apiKey: "wrong" });
   await refused(stranger.conversations.create(), AuthenticationError, "invalid_api_key", null);

@@ -25,12 +25,12 @@ def create(settings, messages=HELLO, **more):
 
 def check_texts():
     with upstream(ANSWER) as settings:
-        whole = create(settings)
-        [choice] = whole.choices
+        completion = create(settings)
+        [choice] = completion.choices
         assert choice.message.content == ANSWER["text"] and choice.finish_reason == "stop"
         assert choice.message.reasoning_content == ANSWER["reasoning"]
-        assert (whole.object, whole.model) == ("chat.completion", "test")
-        usage = whole.usage
+        assert (completion.object, completion.model) == ("chat.completion", "test")
+        usage = completion.usage
         assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (1, 8, 9)
         assert usage.completion_tokens_details.reasoning_tokens == 2
 
@@ -66,8 +66,8 @@ def check_stream_helper():
 def check_async_client():
     async def check():
         async with AsyncOpenAI(**settings) as client:
-            whole = await client.chat.completions.create(model="test", messages=HELLO)
-            assert whole.choices[0].message.content == ANSWER["text"]
+            answer = await client.chat.completions.create(model="test", messages=HELLO)
+            assert answer.choices[0].message.content == ANSWER["text"]
             async with client.chat.completions.stream(model="test", messages=HELLO) as stream:
                 completion = await stream.get_final_completion()
             assert completion.choices[0].message.content == ANSWER["text"]
@@ -78,8 +78,8 @@ def check_async_client():
 
 def check_tool_loop():
     """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
-    lost = "the call call_1_1 has no result"
-    with upstream(CALLS, ANSWER, faults=[f"request 3: {lost}"]) as settings:
+    fault = "the call call_1_1 has no result"
+    with upstream(CALLS, ANSWER, faults=[f"request 3: {fault}"]) as settings:
         client = OpenAI(**settings)
         parsed = client.chat.completions.parse(model="test", messages=HELLO, tools=TOOLS)
         message = parsed.choices[0].message
@@ -98,7 +98,7 @@ def check_tool_loop():
         assert answer.usage.prompt_tokens == 4
 
         refused = fails(openai.BadRequestError, lambda: create(settings, [*HELLO, call, results[0]]))
-        assert lost in str(refused)
+        assert fault in str(refused)
 
 
 def check_finish_reasons():
@@ -157,10 +157,10 @@ def check_failures():
         for timeout in (2, 60) if failure == "hang" else (60,):
             reasons = []
             with upstream({**ANSWER, "failure": failure}) as settings:
-                (_, whole), (text, streamed) = (read(settings, stream, timeout) for stream in (False, True))
+                (_, plain_error), (text, stream_error) = (read(settings, stream, timeout) for stream in (False, True))
             if text:
                 break
-        assert (whole, streamed) == errors, (failure, whole, streamed)
+        assert (plain_error, stream_error) == errors, (failure, plain_error, stream_error)
         assert text and ANSWER["text"].startswith(text), (failure, text)
         assert set(reasons) == {None}, (failure, reasons)
         assert (text == ANSWER["text"]) == (failure == "ends_early")

@@ -19,11 +19,11 @@ def create(settings, messages=HELLO, **more):
 
 def check_texts():
     with upstream(ANSWER) as settings:
-        whole = create(settings)
-        thinking, text = whole.content
+        message = create(settings)
+        thinking, text = message.content
         assert (thinking.thinking, text.text) == (ANSWER["reasoning"], ANSWER["text"])
-        assert thinking.signature and whole.stop_reason == "end_turn"
-        usage = whole.usage
+        assert thinking.signature and message.stop_reason == "end_turn"
+        usage = message.usage
         assert (usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens) == (1, 1, 8)
         assert usage.output_tokens_details.thinking_tokens == 2
 
@@ -55,21 +55,21 @@ def check_stream_helper():
 
 def check_tool_loop():
     """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
-    lost = "the call call_1_1 has no result in the next message"
+    fault = "the call call_1_1 has no result in the next message"
     calls = {**CALLS, "reasoning": "Twice."}
-    with upstream(calls, ANSWER, faults=[f"request 3: {lost}", "request 4: calls without tools"]) as settings:
+    with upstream(calls, ANSWER, faults=[f"request 3: {fault}", "request 4: calls without tools"]) as settings:
         first = create(settings, tools=TOOLS, tool_choice={"type": "any"})
         uses = [block.id for block in first.content if block.type == "tool_use"]
         results = [{"type": "tool_result", "tool_use_id": use, "content": "1"} for use in uses]
-        said = [*HELLO, first.to_param()]
-        answer = create(settings, [*said, {"role": "user", "content": results}], tools=TOOLS)
+        conversation = [*HELLO, first.to_param()]
+        answer = create(settings, [*conversation, {"role": "user", "content": results}], tools=TOOLS)
         assert answer.content[-1].text == ANSWER["text"] and answer.usage.input_tokens == 3
 
-        lonely = [*said, {"role": "user", "content": results[:1]}]
-        refused = fails(anthropic.BadRequestError, lambda: create(settings, lonely, tools=TOOLS))
-        assert lost in str(refused)
-        whole = [*said, {"role": "user", "content": results}]
-        fails(anthropic.BadRequestError, lambda: create(settings, whole))
+        incomplete = [*conversation, {"role": "user", "content": results[:1]}]
+        refused = fails(anthropic.BadRequestError, lambda: create(settings, incomplete, tools=TOOLS))
+        assert fault in str(refused)
+        complete = [*conversation, {"role": "user", "content": results}]
+        fails(anthropic.BadRequestError, lambda: create(settings, complete))
 
 
 def check_ends():

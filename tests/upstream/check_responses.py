@@ -19,11 +19,11 @@ def create(settings, messages="hello", **more):
 
 def check_texts():
     with upstream(ANSWER) as settings:
-        whole = create(settings, **REASONING)
-        assert whole.status == "completed" and whole.output_text == ANSWER["text"]
-        reasoning, message = whole.output
+        response = create(settings, **REASONING)
+        assert response.status == "completed" and response.output_text == ANSWER["text"]
+        reasoning, message = response.output
         assert reasoning.summary[0].text == ANSWER["reasoning"] and reasoning.encrypted_content
-        assert (whole.usage.output_tokens, whole.usage.output_tokens_details.reasoning_tokens) == (8, 2)
+        assert (response.usage.output_tokens, response.usage.output_tokens_details.reasoning_tokens) == (8, 2)
 
         events = list(create(settings, stream=True))
         assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -52,9 +52,9 @@ def check_stream_helper():
 
 def check_tool_loop():
     """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
-    lost = "the call call_1_1 has no result"
+    fault = "the call call_1_1 has no result"
     calls = {**CALLS, "reasoning": "Twice."}
-    with upstream(calls, ANSWER, faults=[f"request 3: {lost}"]) as settings:
+    with upstream(calls, ANSWER, faults=[f"request 3: {fault}"]) as settings:
         first = create(settings, tools=TOOLS, **REASONING)
         items = [{"role": "user", "content": "hello"}, *(item.to_dict() for item in first.output)]
         results = [
@@ -64,16 +64,16 @@ def check_tool_loop():
         answer = create(settings, [*items, *results], tools=TOOLS, tool_choice="auto")
         assert answer.output_text == ANSWER["text"] and answer.usage.input_tokens == 6
         refused = fails(openai.BadRequestError, lambda: create(settings, [*items, results[0]]))
-        assert lost in str(refused)
+        assert fault in str(refused)
 
 
 def check_ends():
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
     with upstream(*({"text": "cut", "finish": reason} for reason in reasons for _ in range(2))) as settings:
         for reason in reasons.values():
-            whole, last = create(settings), list(create(settings, stream=True))[-1]
+            direct, last = create(settings), list(create(settings, stream=True))[-1]
             assert last.type == "response.incomplete"
-            for response in (whole, last.response):
+            for response in (direct, last.response):
                 assert (response.status, response.incomplete_details.reason) == ("incomplete", reason)
 
 

@@ -222,7 +222,7 @@ def main(checkpoints: int) -> None:
             costs = asyncio.run(measure_in_flight(open_async, checkpoints))
             print(f"{name}, {IN_FLIGHT} in flight: {costs}", flush=True)
         except Exception as error:
-            print(f"{name}: left out: {type(error).__name__}: {str(error)[:120]}", flush=True)
+            print(f"{name}: skipped: {type(error).__name__}: {str(error)[:120]}", flush=True)
 
 
 if __name__ == "__main__":

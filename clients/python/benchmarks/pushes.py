@@ -15,28 +15,28 @@ from threadkeep import AsyncThreadkeep, Threadkeep
 
 IN_FLIGHT = 64
 MESSAGE = {"role": "user", "content": "How long does green tea have to steep, and how hot is the water?"}
-KEPT = 50
+MAX_RECORDS = 50
 
 
 def blocking(pushes: int) -> None:
     with Threadkeep() as client:
         thread = client.threads.create()
         for _ in range(pushes // 10):
-            thread.push("messages", MESSAGE, KEPT)
+            thread.push("messages", MESSAGE, MAX_RECORDS)
         cpu, clock = time.process_time(), time.perf_counter()
         for _ in range(pushes):
-            thread.push("messages", MESSAGE, KEPT)
+            thread.push("messages", MESSAGE, MAX_RECORDS)
         show("blocking", pushes, cpu, clock)
 
 
 async def in_flight(pushes: int) -> None:
     async with AsyncThreadkeep() as client:
         threads = [client.thread(f"thrd_{secrets.token_hex(16)}") for _ in range(IN_FLIGHT)]
-        await asyncio.gather(*(thread.push("messages", MESSAGE, KEPT) for thread in threads))
+        await asyncio.gather(*(thread.push("messages", MESSAGE, MAX_RECORDS) for thread in threads))
 
         async def work(n: int) -> None:
             for _ in range(pushes // IN_FLIGHT):
-                await threads[n].push("messages", MESSAGE, KEPT)
+                await threads[n].push("messages", MESSAGE, MAX_RECORDS)
 
         cpu, clock = time.process_time(), time.perf_counter()
         await asyncio.gather(*map(work, range(IN_FLIGHT)))

@@ -11,14 +11,14 @@ from threadkeep.langchain import ThreadkeepCache, ThreadkeepChatMessageHistory
 class Script(SimpleChatModel):
     """Answers with the number of messages in the request. Needs no key."""
 
-    asked: int = 0
+    calls: int = 0
 
     @property
     def _llm_type(self):
         return "script"
 
     def _call(self, messages, stop=None, run_manager=None, **kwargs):
-        self.asked += 1
+        self.calls += 1
         return f"I read {len(messages)} messages."
 
 
@@ -31,4 +31,4 @@ with ThreadkeepCache(prefix=uuid.uuid4().hex[:20]) as cache:
             print(answer.content)
 
     answer = model.invoke([HumanMessage("Hello")])
-    print(answer.content, "(from the cache)" if model.asked == 2 else "(from the model)")
+    print(answer.content, "(from the cache)" if model.calls == 2 else "(from the model)")

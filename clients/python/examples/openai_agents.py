@@ -30,7 +30,7 @@ async def main():
         for question in ("Hello", "How many messages did you read?"):
             answer = await Runner.run(agent, question, session=session)
             print(answer.final_output)
-        print(len(await session.get_items()), "items are kept")
+        print(len(await session.get_items()), "items are stored")
 
 
 asyncio.run(main())

@@ -37,4 +37,4 @@ def agent(session_id):
 session_id = f"ada-{uuid.uuid4()}"
 for question in ("Hello", "How many messages did you read?"):
     print(str(agent(session_id)(question)).strip())
-print(len(agent(session_id).messages), "messages are kept")
+print(len(agent(session_id).messages), "messages are stored")

@@ -14,7 +14,7 @@ def first(items: Iterable[Any]) -> None:
     next(iter(items), None)
 
 
-def whole_turn(thread: Thread) -> None:
+def take_turn(thread: Thread) -> None:
     seen: set[str] = thread._runner.transport.seen  # type: ignore[attr-defined]
     with thread.turn(ttl_seconds=0.03):  # type: ignore[arg-type]
         wait_until(lambda: any(request.startswith("PATCH") for request in seen))  # waits for a renewal
@@ -25,7 +25,7 @@ def batch(thread: Thread) -> None:
         batch.clear()
 
 
-OF_THREAD: dict[str, Callable[[Thread], object]] = {
+THREAD_CALLS: dict[str, Callable[[Thread], object]] = {
     "info()": lambda thread: thread.info(),
     "configure(metadata=, ttl_seconds=)": lambda thread: thread.configure(metadata={}),
     "assign(owner)": lambda thread: thread.assign("a"),
@@ -45,7 +45,7 @@ OF_THREAD: dict[str, Callable[[Thread], object]] = {
     "replace(state)": lambda thread: thread.replace({}),
     "clear()": lambda thread: thread.clear(),
     "batch()": batch,
-    "turn()": whole_turn,
+    "turn()": take_turn,
     "turn_state()": lambda thread: thread.turn_state(),
     "events()": lambda thread: first(thread.events()),
     "checkpoints.create()": lambda thread: thread.checkpoints.create(),
@@ -65,7 +65,7 @@ OF_THREAD: dict[str, Callable[[Thread], object]] = {
     "history.clear()": lambda thread: thread.history.clear(),
 }
 
-OF_CLIENT: dict[str, Callable[[Threadkeep], object]] = {
+CLIENT_CALLS: dict[str, Callable[[Threadkeep], object]] = {
     "threads.create()": lambda tk: tk.threads.create(),
     "threads.list(owner)": lambda tk: first(tk.threads.list()),
     "threads.export_all(owner)": lambda tk: first(tk.threads.export_all()),

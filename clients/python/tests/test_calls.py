@@ -1,4 +1,4 @@
-"""Tests the table of calls and methods in docs/python.md. It has each API operation, except other protocols."""
+"""Tests the table of calls and methods in docs/python.md. It lists all operations, except those of other protocols."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_calls import OF_CLIENT, OF_THREAD, Example
+from api_calls import CLIENT_CALLS, THREAD_CALLS, Example
 
 from threadkeep import AsyncThreadkeep, Threadkeep
 from threadkeep._flow import Handle
@@ -33,7 +33,7 @@ other. The tests write this table with `WRITE_DOCS=1`.
 
 
 class Fake:
-    """A fake transport. Records requests, and returns a response with which any method can continue."""
+    """A fake transport. Records requests, and returns one response that all methods accept."""
 
     ANSWER = (
         # every response contains all of these strings, numbers, flags and lists
@@ -88,33 +88,33 @@ def operations() -> list[str]:
     ]
 
 
-def matching(request: str, known: list[str]) -> str:
+def matching(request: str, candidates: list[str]) -> str:
     """Returns the operation that matches a request. Of several matches, returns the one with the fewest parameters."""
 
     def fits(operation: str) -> bool:
         return re.fullmatch(re.sub(r"\\{[^/]*\\}", "[^/]+", re.escape(operation)), request) is not None
 
-    return min(filter(fits, known), key=lambda operation: operation.count("{"), default=request)
+    return min(filter(fits, candidates), key=lambda operation: operation.count("{"), default=request)
 
 
 @pytest.fixture(scope="module")
 def table() -> dict[str, list[str]]:
     """Returns the methods by operation."""
-    known, found = operations(), defaultdict(list)
+    candidates, found = operations(), defaultdict(list)
 
     def enter(name: str, requests: set[str]) -> None:
         for request in requests:
-            methods = found[matching(request, known)]
+            methods = found[matching(request, candidates)]
             if name not in methods:
                 methods.append(name)
 
-    for name, example in OF_THREAD.items():
+    for name, example in THREAD_CALLS.items():
         client = Threadkeep("http://fake", api_key="k")
         for thread in (client.thread("thrd_x"), client.current("thrd_x;y")):
             enter(f"thread.{name}", requests_of(example, client, thread))
-    for name, of_client in OF_CLIENT.items():
+    for name, client_example in CLIENT_CALLS.items():
         client = Threadkeep("http://fake", api_key="k")
-        enter(f"tk.{name}", requests_of(of_client, client, client))
+        enter(f"tk.{name}", requests_of(client_example, client, client))
     return found
 
 
@@ -155,7 +155,7 @@ def methods_of(name: str, part: Any) -> set[str]:
     return found
 
 
-def test_the_table_of_verbs_has_each_method() -> None:
+def test_the_table_of_verbs_has_every_method() -> None:
     tk = Threadkeep("http://fake", api_key="k")
     parts = {"tk": tk, "thread": tk.thread("thrd_x"), "tk.scope(name)": tk.scope("s"), "tk.kv(namespace)": tk.kv("n")}
     methods = {method for name, part in parts.items() for method in methods_of(name, part)}
@@ -163,7 +163,7 @@ def test_the_table_of_verbs_has_each_method() -> None:
     assert sorted(table) == sorted({"`thread_id_for()`"} | methods)
 
 
-def test_both_languages_have_the_same_word() -> None:
+def test_both_languages_use_the_same_method_names() -> None:
     def word(cell: str) -> str:
         return cell.strip("`()").rpartition(".")[2].replace("_", "").lower()
 

@@ -39,7 +39,7 @@ def test_settings_come_from_the_environment(server: Server, monkeypatch: pytest.
     assert (key.name, key.rights) == ("ops", ["all"])
 
 
-def test_figures_of_the_server_name_busy_threads(tk: Threadkeep) -> None:
+def test_server_statistics_name_busy_threads(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     for _ in range(50):
         thread.set("k", 1)
@@ -63,10 +63,10 @@ def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -
     assert server.url in repr(tk)
 
 
-@pytest.mark.parametrize("mark", [";", "."])  # the separator in headers, and in cookies
-def test_a_signed_id_in_a_wrong_place_is_neither_shown_nor_sent(connect: Any, proxy: Proxy, mark: str) -> None:
+@pytest.mark.parametrize("separator", [";", "."])  # the separator in headers, and in cookies
+def test_a_signed_id_passed_as_an_id_is_neither_shown_nor_sent(connect: Any, proxy: Proxy, separator: str) -> None:
     tk = connect(proxy.url)
-    thread = tk.thread(f"thrd_{'x' * 32}{mark}SIG/N%A")
+    thread = tk.thread(f"thrd_{'x' * 32}{separator}SIG/N%A")
     with pytest.raises(InvalidRequest) as raised:
         thread.info()
     turns = Turn(thread, "token", Any), AsyncTurn(thread, "token", Any)  # type: ignore[arg-type]
@@ -77,13 +77,13 @@ def test_a_signed_id_in_a_wrong_place_is_neither_shown_nor_sent(connect: Any, pr
 
 
 def test_requests_and_responses_show_no_secrets() -> None:
-    request = Threadkeep(api_key=API_KEY)._place.write("POST", "/v1/threads", b"secret")
+    request = Threadkeep(api_key=API_KEY)._resource.write("POST", "/v1/threads", b"secret")
     assert API_KEY in str(request.headers)
     assert repr(request) == "Request(POST)"
     assert repr(Response(200, {"x-thread-id": "thrd_x;SIG"}, b"secret")) == "Response(200)"
 
 
-def test_an_error_has_everything_of_the_problem(tk: Threadkeep) -> None:
+def test_an_error_has_all_members_of_the_problem(tk: Threadkeep) -> None:
     with pytest.raises(InvalidRequest) as raised:
         tk.thread("nonsense").read()
     error = raised.value
@@ -104,7 +104,7 @@ def test_statuses_select_classes() -> None:
     "url",
     ["ftp://a", "http://", "http://user@host", "http://host?x=1", "http://a..b", f"http://{'a' * 64}.example"],
 )
-def test_a_wrong_base_url_is_rejected(url: str) -> None:
+def test_an_invalid_base_url_is_rejected(url: str) -> None:
     with pytest.raises(ValueError):
         Threadkeep(url)
 
@@ -113,7 +113,7 @@ def test_a_base_url_may_have_a_path_and_an_ipv6_host() -> None:
     assert repr(Threadkeep("http://[::1]:99/api/")) == "Threadkeep('http://[::1]:99/api')"
 
 
-def test_a_host_may_have_any_letters() -> None:
+def test_a_host_may_have_non_ascii_letters() -> None:
     assert repr(Threadkeep("http://bücher.example")) == "Threadkeep('http://xn--bcher-kva.example')"
     assert repr(Threadkeep(f"http://{'a' * 63}.example.")) == f"Threadkeep('http://{'a' * 63}.example.')"
 
@@ -132,7 +132,7 @@ def test_headers_cannot_be_injected(tk: Threadkeep, value: str) -> None:
         Threadkeep(api_key=value)
 
 
-def test_an_httpx_client_of_the_caller_sends_the_requests(server: Server) -> None:
+def test_the_callers_httpx_client_sends_the_requests(server: Server) -> None:
     seen: list[str] = []
     hooks = {"request": [lambda request: seen.append(request.url.path)]}
     with httpx.Client(event_hooks=hooks) as http:
@@ -147,7 +147,7 @@ def test_an_httpx_client_of_the_caller_sends_the_requests(server: Server) -> Non
     assert len(seen) == 7
 
 
-async def test_an_async_httpx_client_of_the_caller_sends_the_requests(server: Server) -> None:
+async def test_the_callers_async_httpx_client_sends_the_requests(server: Server) -> None:
     async with httpx.AsyncClient() as http:
         async with AsyncThreadkeep(server.url, api_key=API_KEY, http_client=http) as client:
             thread = await client.threads.create(owner="httpx")
@@ -162,7 +162,7 @@ async def test_an_async_httpx_client_of_the_caller_sends_the_requests(server: Se
     assert raised.value.sent is False
 
 
-def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "example.org")
     with Threadkeep("http://example.com", max_retries=0) as client, pytest.raises(TransportError):

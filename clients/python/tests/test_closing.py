@@ -9,11 +9,11 @@ import pytest
 from support.proxy import Proxy
 from support.server import API_KEY, wait_until
 
-from threadkeep._both import BothConnection
+from threadkeep._dual import DualConnection
 from threadkeep._flows import keys
 
 
-def test_a_connection_in_use_ends_after_its_response(connect: Any, proxy: Proxy) -> None:
+def test_a_busy_connection_closes_after_its_response(connect: Any, proxy: Proxy) -> None:
     client = connect(proxy.url)
     is_closed = threading.Event()
     proxy.fault = lambda request: None if is_closed.wait() else b""
@@ -26,9 +26,9 @@ def test_a_connection_in_use_ends_after_its_response(connect: Any, proxy: Proxy)
     wait_until(lambda: not proxy.open_connections)
 
 
-def test_a_loop_that_has_stopped_closes_its_connections_when_it_runs_again(proxy: Proxy) -> None:
+def test_a_stopped_loop_closes_its_connections_when_it_runs_again(proxy: Proxy) -> None:
     loop = asyncio.new_event_loop()
-    connection = BothConnection(None, proxy.url, API_KEY)
+    connection = DualConnection(None, proxy.url, API_KEY)
     loop.run_until_complete(connection.arun(keys.current(connection.root)))
     connection.close()
     assert proxy.open_connections == 1
@@ -37,9 +37,9 @@ def test_a_loop_that_has_stopped_closes_its_connections_when_it_runs_again(proxy
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # connections outlive a loop that is closed without them
-def test_a_loop_that_has_stopped_for_good_is_no_trouble(proxy: Proxy, recwarn: pytest.WarningsRecorder) -> None:
+def test_a_closed_loop_causes_no_warnings(proxy: Proxy, recwarn: pytest.WarningsRecorder) -> None:
     loop = asyncio.new_event_loop()
-    connection = BothConnection(None, proxy.url, API_KEY)
+    connection = DualConnection(None, proxy.url, API_KEY)
     loop.run_until_complete(connection.arun(keys.current(connection.root)))
     connection.close()
     loop.close()

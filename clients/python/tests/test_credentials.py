@@ -70,7 +70,7 @@ def test_a_login_sees_only_the_threads_of_its_user(connect: Any, server_with_log
         connect(server_with_logins.url).current(thread.signed_id).read()
 
 
-def test_threads_of_a_login_stay_with_it(connect: Any, server_with_logins: Server) -> None:
+def test_forked_and_rotated_threads_keep_the_login(connect: Any, server_with_logins: Server) -> None:
     user = unique("ada")
     client = connect(server_with_logins.url, api_key=None, token=login_of(user))
     thread = client.current(client.threads.create().signed_id)
@@ -85,9 +85,7 @@ def test_threads_of_a_login_stay_with_it(connect: Any, server_with_logins: Serve
 
 
 @pytest.mark.parametrize("passed", [{"token": "of-a-user"}, {"api_key": "of-the-caller"}])
-def test_a_credential_that_is_passed_wins_over_the_environment(
-    connect: Any, proxy: Proxy, passed: dict[str, str]
-) -> None:
+def test_a_passed_credential_overrides_the_environment(connect: Any, proxy: Proxy, passed: dict[str, str]) -> None:
     proxy.fault = lambda request: b'HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{"threads":[]}'
     assert sent(connect(proxy.url, **{"api_key": None, **passed}), proxy) == f"Bearer {next(iter(passed.values()))}"
     assert sent(connect(proxy.url, api_key=None), proxy) == f"Bearer {API_KEY}"
@@ -98,7 +96,7 @@ def test_a_credential_that_is_passed_wins_over_the_environment(
     [{"headers": {"Authorization": "Bearer of-a-user"}}, {"auth": lambda request: set_login(request)}],
     ids=["header", "auth"],
 )
-def test_a_credential_of_an_httpx_client_wins_over_the_environment(proxy: Proxy, credential: dict[str, Any]) -> None:
+def test_the_credential_of_an_httpx_client_overrides_the_environment(proxy: Proxy, credential: dict[str, Any]) -> None:
     proxy.fault = lambda request: b'HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{"threads":[]}'
     with httpx.Client(**credential) as http, Threadkeep(proxy.url, http_client=http) as client:
         assert sent(client, proxy) == "Bearer of-a-user"
@@ -109,7 +107,7 @@ def set_login(request: httpx.Request) -> httpx.Request:
     return request
 
 
-def test_threads_of_an_httpx_client_with_a_login_are_those_of_its_user(server_with_logins: Server) -> None:
+def test_an_httpx_client_with_a_login_sees_the_threads_of_its_user(server_with_logins: Server) -> None:
     user = unique("ada")
     with httpx.Client(headers={"authorization": f"Bearer {login_of(user)}"}) as http:
         with Threadkeep(server_with_logins.url, http_client=http) as client:
@@ -132,7 +130,7 @@ def test_a_token_excludes_an_api_key(client: Callable[..., object]) -> None:
 
 
 @CLIENTS
-def test_a_credential_that_the_caller_failed_to_find_is_not_replaced(client: Callable[..., object]) -> None:
+def test_an_empty_or_missing_credential_is_rejected(client: Callable[..., object]) -> None:
     for credential in ({"token": ""}, {"api_key": ""}):
         with pytest.raises(ValueError, match="is empty"):
             client(**credential)

@@ -11,7 +11,7 @@ from support.threads import run_all
 from threadkeep import AsyncThreadkeep
 
 
-def test_loops_in_sequence(server: Server) -> None:
+def test_a_client_serves_event_loops_in_sequence(server: Server) -> None:
     client = AsyncThreadkeep(server.url, api_key=API_KEY)
     thread = client.thread(asyncio.run(client.threads.create()).id)  # type: ignore[arg-type]
     assert [asyncio.run(thread.increment("n")) for _ in range(5)] == [1, 2, 3, 4, 5]  # type: ignore[arg-type]
@@ -20,7 +20,7 @@ def test_loops_in_sequence(server: Server) -> None:
     asyncio.run(client.close())
 
 
-def test_loops_at_once(server: Server) -> None:
+def test_a_client_serves_concurrent_event_loops(server: Server) -> None:
     client = AsyncThreadkeep(server.url, api_key=API_KEY)
     id = asyncio.run(client.threads.create()).id  # type: ignore[arg-type]
 
@@ -33,7 +33,7 @@ def test_loops_at_once(server: Server) -> None:
     asyncio.run(client.close())
 
 
-def test_loops_that_begin_and_end_at_once(server: Server) -> None:
+def test_a_client_serves_short_lived_concurrent_loops(server: Server) -> None:
     client = AsyncThreadkeep(server.url, api_key=API_KEY)
     failures: list[BaseException] = []
 
@@ -56,7 +56,7 @@ def test_loops_that_begin_and_end_at_once(server: Server) -> None:
     assert failures == []
 
 
-async def test_many_calls_at_once_share_a_bounded_number_of_connections(server: Server) -> None:
+async def test_many_concurrent_calls_share_a_bounded_number_of_connections(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
         thread = await client.threads.create()
         await asyncio.gather(*(thread.increment("n") for _ in range(500)))

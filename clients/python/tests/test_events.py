@@ -31,21 +31,21 @@ class Listener:
         return [event.type for event in self.events]
 
 
-def until_heard(write: Callable[[], Any], listener: Listener) -> None:
+def write_until_received(write: Callable[[], Any], listener: Listener) -> None:
     """Repeats `write` until the listener receives an event. The stream misses writes before it is connected."""
 
-    def heard() -> bool:
+    def received() -> bool:
         write()
         time.sleep(0.2)
         return bool(listener.events)
 
-    wait_until(heard)
+    wait_until(received)
 
 
 def test_a_stream_ends_with_its_thread(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     listener = Listener(thread.events(values=True))
-    until_heard(lambda: thread.set("a", 1), listener)
+    write_until_received(lambda: thread.set("a", 1), listener)
     thread.history.append("x")
     thread.destroy()
     listener.join()
@@ -60,7 +60,7 @@ def test_a_stream_ends_with_its_thread(tk: Threadkeep) -> None:
 def test_a_stream_continues_after_an_event(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     listener = Listener(thread.events())
-    until_heard(lambda: thread.set("a", 1), listener)
+    write_until_received(lambda: thread.set("a", 1), listener)
     cursor = listener.events[0].id
     for n in range(3):
         thread.set(f"k{n}", n)
@@ -71,10 +71,10 @@ def test_a_stream_continues_after_an_event(tk: Threadkeep) -> None:
     assert again.events == listener.events[1:]
 
 
-def test_events_of_all_threads_have_types(tk: Threadkeep) -> None:
+def test_events_of_all_threads_are_selected_by_type(tk: Threadkeep) -> None:
     events = tk.events(["thread.created"])
     listener = Listener(events)
-    until_heard(tk.threads.create, listener)
+    write_until_received(tk.threads.create, listener)
     thread = tk.threads.create()
     wait_until(lambda: listener.events[-1].data["subject"] == thread.id)
     assert set(listener.types()) == {"thread.created"}
@@ -84,25 +84,25 @@ def test_a_stream_survives_a_restart_of_the_server(connect: Any, own_server: Ser
     client: Threadkeep = connect(own_server.url, max_retries=8)
     id = client.threads.create().id
     listener = Listener(client.thread(id).events())
-    until_heard(lambda: client.thread(id).set("before", 1), listener)
+    write_until_received(lambda: client.thread(id).set("before", 1), listener)
     own_server.stop()
     own_server.start()
 
-    heard = len(listener.events)
+    received = len(listener.events)
     if os.environ.get("STORE") == "redis":
         client.thread(id).set("after", 1)
-        wait_until(lambda: len(listener.events) > heard)
+        wait_until(lambda: len(listener.events) > received)
         assert listener.events[-1].data["data"]["keys"] == ["after"]
         sequences = [event.data["data"]["sequence"] for event in listener.events]
         assert sequences == list(range(sequences[0], sequences[-1] + 1))
     else:  # the memory store is empty after the restart
         wait_until(lambda: "reset" in listener.types())
-        until_heard(lambda: client.thread(id).set("after", 1), listener)
+        write_until_received(lambda: client.thread(id).set("after", 1), listener)
     client.thread(id).destroy()
     listener.join()
 
 
-def test_a_broken_stream_is_not_the_end(connect: Any, proxy: Proxy, tk: Threadkeep) -> None:
+def test_a_broken_stream_is_resumed(connect: Any, proxy: Proxy, tk: Threadkeep) -> None:
     message = b'retry: 10\nid: %d\nevent: thread.updated\ndata: {"n":%d}\n\n'
     count = 0
 

@@ -42,15 +42,15 @@ WRITES: dict[str, Callable[[Thread], object]] = {
 
 
 @pytest.fixture
-def harmed(connect: object, proxy: Proxy) -> Threadkeep:
+def faulty(connect: object, proxy: Proxy) -> Threadkeep:
     return connect(proxy.url, timeout=60.0)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_write_whose_answer_is_lost_is_performed_once(
-    harmed: Threadkeep, proxy: Proxy, write: Callable[[Thread], object]
+def test_a_write_with_a_lost_response_is_performed_once(
+    faulty: Threadkeep, proxy: Proxy, write: Callable[[Thread], object]
 ) -> None:
-    thread = harmed.threads.create()
+    thread = faulty.threads.create()
     thread.history.append("first")
     proxy.requests.clear()
     proxy.fail_once("cut")
@@ -61,8 +61,8 @@ def test_a_write_whose_answer_is_lost_is_performed_once(
     assert first == second
 
 
-def test_nothing_is_doubled(harmed: Threadkeep, proxy: Proxy) -> None:
-    thread = harmed.threads.create()
+def test_retries_duplicate_no_writes(faulty: Threadkeep, proxy: Proxy) -> None:
+    thread = faulty.threads.create()
     count = 0
 
     def cut_every_third(request: bytes) -> str | None:
@@ -79,23 +79,23 @@ def test_nothing_is_doubled(harmed: Threadkeep, proxy: Proxy) -> None:
     assert [item.value for item in thread.history] == list(range(20))
 
 
-def test_creating_a_thread_is_repeated_with_one_key(harmed: Threadkeep, proxy: Proxy) -> None:
+def test_creating_a_thread_is_retried_with_one_key(faulty: Threadkeep, proxy: Proxy) -> None:
     proxy.fail_once("cut")
     owner = f"owner {time.time_ns()}"
-    thread = harmed.threads.create(owner=owner)
+    thread = faulty.threads.create(owner=owner)
     assert len(header_of(proxy.requests[0], "idempotency-key") or "") >= 32
-    assert [info.id for info in harmed.threads.list(owner)] == [thread.id]
+    assert [info.id for info in faulty.threads.list(owner)] == [thread.id]
 
 
-def test_each_call_has_a_key_of_its_own(harmed: Threadkeep, proxy: Proxy) -> None:
-    thread = harmed.threads.create()
+def test_each_call_has_its_own_idempotency_key(faulty: Threadkeep, proxy: Proxy) -> None:
+    thread = faulty.threads.create()
     for _ in range(3):
         thread.push("l", 1)
     assert len({header_of(request, "idempotency-key") for request in proxy.requests}) == 4
 
 
-def test_writes_of_scopes_and_entries_are_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
-    scope, kv = harmed.scope(f"session:{time.time_ns()}"), harmed.kv(f"n{time.time_ns()}")
+def test_writes_of_scopes_and_entries_are_retried(faulty: Threadkeep, proxy: Proxy) -> None:
+    scope, kv = faulty.scope(f"session:{time.time_ns()}"), faulty.kv(f"n{time.time_ns()}")
     proxy.fail_once("cut")
     assert scope.increment("n") == 1
     proxy.fail_once("cut")
@@ -104,8 +104,8 @@ def test_writes_of_scopes_and_entries_are_repeated(harmed: Threadkeep, proxy: Pr
     assert kv.delete("k") is True
 
 
-def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
-    kv = harmed.kv(f"n{time.time_ns()}")
+def test_a_conditional_put_is_not_retried_if_it_may_have_been_performed(faulty: Threadkeep, proxy: Proxy) -> None:
+    kv = faulty.kv(f"n{time.time_ns()}")
     proxy.fail_once("cut")
     with pytest.raises(TransportError):
         kv.put("k", b"1", if_absent=True)
@@ -121,7 +121,7 @@ def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Thread
     assert kv.put("l", b"1", if_absent=True, idempotency_key=f"k{time.time_ns()}").replayed
 
 
-def test_a_write_outlasts_a_restart_of_the_server(connect: object, proxy: Proxy) -> None:
+def test_a_write_survives_a_server_restart(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, max_retries=20)  # type: ignore[operator]
     thread = client.threads.create()
     proxy.requests.clear()
@@ -132,7 +132,7 @@ def test_a_write_outlasts_a_restart_of_the_server(connect: object, proxy: Proxy)
     assert len({header_of(request, "idempotency-key") for request in proxy.requests[:6]}) == 1
 
 
-def test_a_request_is_repeated_for_ten_seconds_with_growing_pauses_unless_a_number_limits_it(
+def test_requests_are_retried_for_ten_seconds_or_max_retries_times_with_growing_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 100.0
@@ -156,7 +156,7 @@ def test_a_request_is_repeated_for_ten_seconds_with_growing_pauses_unless_a_numb
     assert [len(pauses(number)) for number in (0, 1, 20)] == [0, 1, 20]
 
 
-def test_reads_are_repeated_at_most_max_retries_times(connect: object, proxy: Proxy) -> None:
+def test_reads_are_retried_at_most_max_retries_times(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, max_retries=2)  # type: ignore[operator]
     thread = client.threads.create(state={"a": 1})
     proxy.requests.clear()
@@ -171,7 +171,7 @@ def test_reads_are_repeated_at_most_max_retries_times(connect: object, proxy: Pr
     assert len(proxy.requests) == 6
 
 
-def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy) -> None:
+def test_a_missing_response_is_a_timeout(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, timeout=0.3, max_retries=0)  # type: ignore[operator]
     proxy.fault = lambda request: "hang"
 
@@ -185,25 +185,25 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
     assert any(seconds() < 8 for _ in range(5))
 
 
-def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> None:
+def test_an_unreachable_server_raises_a_transport_error(connect: object) -> None:
     client: Threadkeep = connect("http://127.0.0.1:1", max_retries=0)  # type: ignore[operator]
     with pytest.raises(TransportError) as raised:
         client.thread("thrd_" + "3" * 32).push("a", 1)
     assert raised.value.sent is False
 
 
-def test_a_peer_that_does_not_speak_http_is_a_transport_error(harmed: Threadkeep, proxy: Proxy) -> None:
+def test_a_peer_that_does_not_speak_http_raises_a_transport_error(faulty: Threadkeep, proxy: Proxy) -> None:
     proxy.fault = lambda request: b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
     with pytest.raises(TransportError):
-        harmed.thread("thrd_" + "3" * 32).read()
+        faulty.thread("thrd_" + "3" * 32).read()
 
 
 def limited(retry_after: str) -> bytes:
     return f"HTTP/1.1 429 Too Many Requests\r\nretry-after: {retry_after}\r\ncontent-length: 0\r\n\r\n".encode()
 
 
-def test_after_429_the_client_waits(harmed: Threadkeep, proxy: Proxy) -> None:
-    thread = harmed.threads.create()
+def test_the_client_waits_after_429(faulty: Threadkeep, proxy: Proxy) -> None:
+    thread = faulty.threads.create()
     proxy.fail_once(limited("1"))
     before = time.monotonic()
     thread.push("l", 1)
@@ -215,15 +215,15 @@ def test_after_429_the_client_waits(harmed: Threadkeep, proxy: Proxy) -> None:
     assert raised.value.retry_after == 31
 
 
-def test_other_answers_are_not_repeated(harmed: Threadkeep, proxy: Proxy) -> None:
+def test_other_errors_are_not_retried(faulty: Threadkeep, proxy: Proxy) -> None:
     with pytest.raises(NotFound):
-        harmed.archives.get("thrd_" + "4" * 32)
+        faulty.archives.get("thrd_" + "4" * 32)
     assert len(proxy.requests) == 1
 
 
-def test_a_redirection_is_no_success(harmed: Threadkeep, proxy: Proxy) -> None:
+def test_a_redirect_is_an_error(faulty: Threadkeep, proxy: Proxy) -> None:
     proxy.fault = lambda request: b"HTTP/1.1 302 Found\r\nlocation: /v1/threads\r\ncontent-length: 2\r\n\r\n{}"
-    for call in (lambda: harmed.thread("thrd_" + "3" * 32).read(), lambda: next(iter(harmed.events()))):
+    for call in (lambda: faulty.thread("thrd_" + "3" * 32).read(), lambda: next(iter(faulty.events()))):
         with pytest.raises(APIError) as raised:
             call()
         assert raised.value.status == 302

@@ -5,7 +5,7 @@ import pytest
 from threadkeep import IdempotencyKeyReused, Threadkeep
 
 
-def test_items_have_ids_and_places(tk: Threadkeep) -> None:
+def test_items_have_ids_and_sequence_numbers(tk: Threadkeep) -> None:
     history = tk.threads.create().history
     first = history.append({"role": "user"}, id="turn-1")
     assert (first.id, first.seq, first.repeated) == ("turn-1", 1, False)
@@ -46,7 +46,7 @@ def test_items_can_be_taken_and_removed(tk: Threadkeep) -> None:
     assert history.clear() is False
 
 
-def test_a_value_that_is_not_json_appends_none(tk: Threadkeep) -> None:
+def test_a_value_that_is_not_json_appends_nothing(tk: Threadkeep) -> None:
     history = tk.threads.create().history
     for value, error in ((float("nan"), ValueError), (object(), TypeError)):
         with pytest.raises(error):

@@ -27,7 +27,7 @@ def test_entries_are_bytes_with_a_type(kv: Namespace) -> None:
     assert kv.delete("a/b c") is False
 
 
-def test_conditions(kv: Namespace) -> None:
+def test_conditional_writes(kv: Namespace) -> None:
     first = kv.put("k", b"1", if_absent=True)
     with pytest.raises(VersionMismatch):
         kv.put("k", b"2", if_absent=True)
@@ -37,7 +37,7 @@ def test_conditions(kv: Namespace) -> None:
     assert kv.delete("k", if_match=second.version)
 
 
-def test_many_entries(kv: Namespace, tk: Threadkeep) -> None:
+def test_many_entries_are_put_and_read(kv: Namespace, tk: Threadkeep) -> None:
     outcomes = kv.put_many([EntryPut(f"k{n:03}", b"%d" % n) for n in range(250)])
     assert all(outcome.ok for outcome in outcomes)
     assert len(kv.get_many([f"k{n:03}" for n in range(300)])) == 250
@@ -48,7 +48,7 @@ def test_many_entries(kv: Namespace, tk: Threadkeep) -> None:
     assert any(f"Namespace('{one.namespace}')" in repr(kv) for one in tk.namespaces())
 
 
-def test_an_entry_that_is_not_json_puts_none(kv: Namespace) -> None:
+def test_an_entry_that_is_not_json_stores_nothing(kv: Namespace) -> None:
     entries = [EntryPut(str(n), b"") for n in range(101)]
     entries[100] = EntryPut("last", b"", ttl_seconds=float("nan"))  # type: ignore[arg-type]
     with pytest.raises(ValueError):
@@ -71,12 +71,12 @@ def test_a_namespace_has_settings(kv: Namespace) -> None:
     assert kv.clear() == 1
 
 
-def test_a_name_that_urls_cannot_carry_is_rejected(kv: Namespace) -> None:
+def test_a_name_that_urls_cannot_contain_is_rejected(kv: Namespace) -> None:
     with pytest.raises(ValueError):
         kv.put("..", b"")
 
 
-def test_a_limit_ends_a_list(tk: Threadkeep) -> None:
+def test_a_list_ends_at_its_limit(tk: Threadkeep) -> None:
     kv = tk.kv(f"n{time.time_ns()}")
     kv.put_many([EntryPut(f"{n:04}", str(n)) for n in range(1_010)])
     for limit in (0, 1, 1_000, 1_005):

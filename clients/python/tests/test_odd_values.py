@@ -11,7 +11,7 @@ import httpx
 import pytest
 from support.proxy import Proxy
 from support.server import API_KEY, Server, wait_until
-from test_events import Listener, until_heard
+from test_events import Listener, write_until_received
 
 from threadkeep import InvalidResponse, Thread, Threadkeep
 
@@ -53,7 +53,7 @@ def odd(tk: Threadkeep, send: Send) -> Thread:
     return thread
 
 
-def test_a_list_of_threads_has_all_of_them(tk: Threadkeep, odd: Thread) -> None:
+def test_a_list_has_threads_with_odd_values(tk: Threadkeep, odd: Thread) -> None:
     other = tk.threads.create(owner="of odd values")
     found = {info.id: info.metadata for info in tk.threads.list("of odd values")}
     assert found[odd.id] == {"n": NUMBER, "name": "odd"}
@@ -95,9 +95,9 @@ def test_ended_threads_and_exports_have_the_exact_number(tk: Threadkeep, odd: Th
 
 def test_streams_have_each_event_once(tk: Threadkeep, odd: Thread, send: Send) -> None:
     all_threads = Listener(tk.events(["thread.updated", "thread.destroyed"]))
-    until_heard(lambda: tk.threads.create().set("a", 1), all_threads)
+    write_until_received(lambda: tk.threads.create().set("a", 1), all_threads)
     of_thread = Listener(odd.events(values=True))
-    until_heard(lambda: odd.set("begin", 1), of_thread)
+    write_until_received(lambda: odd.set("begin", 1), of_thread)
 
     send(odd, "PUT", "/state/again", DIGITS)
     wait_until(lambda: {"again": NUMBER} in [event.data["data"].get("values") for event in of_thread.events])

@@ -40,8 +40,8 @@ def test_the_thread_of_another_owner_is_neither_read_nor_written(
     connect: Any, proxy: Proxy, call: Any, owner: str | None
 ) -> None:
     tk: Threadkeep = connect(proxy.url)
-    whose: dict[str, Any] = {} if owner is None else {"owner": owner}
-    stored = tk.threads.create(state={"secret": 1}, **whose)
+    fields: dict[str, Any] = {} if owner is None else {"owner": owner}
+    stored = tk.threads.create(state={"secret": 1}, **fields)
     before = stored.info()
     proxy.requests.clear()
 
@@ -81,6 +81,6 @@ def test_a_thread_that_does_not_exist_is_created_for_the_owner(tk: Threadkeep) -
         tk.thread(info.id, owner="grace").get("messages")
 
 
-def test_a_check_without_an_owner_is_a_mistake(tk: Any) -> None:
+def test_none_is_rejected_as_an_owner(tk: Any) -> None:
     with pytest.raises(TypeError):
         tk.thread(new_id(), owner=None)

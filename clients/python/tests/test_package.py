@@ -11,7 +11,7 @@ import threadkeep
 REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
 
 
-def test_the_version_is_that_of_the_server() -> None:
+def test_the_version_equals_the_server_version() -> None:
     described = json.loads((REPOSITORY / "openapi.json").read_text())["info"]["version"]
     assert threadkeep.__version__ == version("threadkeep") == described
 

@@ -44,7 +44,7 @@ def test_some_responses_have_no_body(method: str, status: int) -> None:
     assert parser.is_complete and parser.can_reuse
 
 
-def test_a_connection_with_more_than_the_response_is_not_used_again() -> None:
+def test_a_connection_with_surplus_data_is_not_reused() -> None:
     parser = ResponseParser("GET")
     parser.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP")
     assert parser.is_complete and not parser.can_reuse
@@ -64,13 +64,13 @@ def test_a_connection_with_more_than_the_response_is_not_used_again() -> None:
         b"x" * (MAX_HEAD_BYTES + 1),
     ],
 )
-def test_what_is_not_http_is_rejected(data: bytes) -> None:
+def test_a_response_that_is_not_http_is_rejected(data: bytes) -> None:
     with pytest.raises(TransportError):
         ResponseParser("GET").feed(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na"])
-def test_a_cut_response_is_an_error(data: bytes) -> None:
+def test_a_truncated_response_is_an_error(data: bytes) -> None:
     parser = ResponseParser("GET")
     parser.feed(data)
     with pytest.raises(TransportError):
@@ -91,5 +91,5 @@ def test_events_may_arrive_in_any_parts(size: int) -> None:
     ]
 
 
-def test_a_pause_with_too_many_digits_is_ignored() -> None:
+def test_a_retry_time_with_too_many_digits_is_ignored() -> None:
     assert list(SseParser().feed(b"retry: " + b"9" * 5_000 + b"\ndata: x\n\n")) == [Message(data="x")]

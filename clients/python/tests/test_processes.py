@@ -16,7 +16,7 @@ from threadkeep import Threadkeep
 WRITER = Path(__file__).parent / "writer.py"
 
 
-def test_two_processes_lose_and_double_nothing(server: Server, proxy: Proxy) -> None:
+def test_two_processes_neither_lose_nor_duplicate_writes(server: Server, proxy: Proxy) -> None:
     client = Threadkeep(server.url, api_key=API_KEY)
     thread = client.threads.create()
     count, lock = 0, threading.Lock()
@@ -55,7 +55,7 @@ def test_threads_share_a_client(server: Server) -> None:
 
 
 @pytest.mark.parametrize("proxied", [False, True], ids=["sockets", "httpx"])
-def test_a_forked_process_has_connections_of_its_own(
+def test_a_forked_process_has_its_own_connections(
     server: Server, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, proxied: bool
 ) -> None:
     if proxied:  # httpx sends the requests

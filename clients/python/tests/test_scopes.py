@@ -46,7 +46,7 @@ def test_tools(scope: Scope, tk: Threadkeep) -> None:
     assert scope.call("kv_write", {"key": "a"}).error
     assert "kv_read" in str(tk.tools.list(format="anthropic"))
     call = {"id": "call_1", "type": "function", "function": {"name": "kv_read", "arguments": '{"key":"a"}'}}
-    answer = tk.tools.run(scope._place.scope, tool_calls=[call])
+    answer = tk.tools.run(scope._resource.scope, tool_calls=[call])
     assert answer.messages[0]["tool_call_id"] == "call_1"
-    url = tk.tools.mcp_url(scope._place.scope, expires_in_seconds=60)
+    url = tk.tools.mcp_url(scope._resource.scope, expires_in_seconds=60)
     assert "/mcp?" in url.url and url.url not in repr(url)

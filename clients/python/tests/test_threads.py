@@ -45,7 +45,7 @@ def test_the_first_write_of_a_handle_sets_its_ttl(tk: Threadkeep) -> None:
     assert thread.info().ttl_seconds == 7_200
 
 
-def test_every_write_of_the_state(tk: Threadkeep) -> None:
+def test_every_kind_of_state_write(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     assert thread.set("a", {"b": [1, 2]}).version == 2
     assert thread.push("list", 1).length == 1
@@ -93,14 +93,14 @@ def test_values_come_back_equal(tk: Threadkeep, value: object) -> None:
 
 
 @pytest.mark.parametrize(("value", "error"), [(float("nan"), ValueError), (object(), TypeError), ({1, 2}, TypeError)])
-def test_what_is_not_json_is_rejected_before_it_is_sent(tk: Threadkeep, value: object, error: type[Exception]) -> None:
+def test_a_value_that_is_not_json_is_not_sent(tk: Threadkeep, value: object, error: type[Exception]) -> None:
     thread = tk.thread("thrd_" + "2" * 32)
     with pytest.raises(error):
         thread.set("value", value)
     assert thread.info().exists is False
 
 
-def test_text_takes_as_few_bytes_as_possible(tk: Threadkeep) -> None:
+def test_text_is_stored_without_escapes(tk: Threadkeep) -> None:
     assert tk.threads.create().set("k", "ü").size_bytes == len('{"k":"ü"}'.encode())
 
 
@@ -129,7 +129,7 @@ def test_a_batch_is_one_write(tk: Threadkeep) -> None:
     assert thread.read() == {"a": 1, "list": ["x"], "n": 5}
 
 
-def test_a_batch_that_fails_sends_nothing(tk: Threadkeep) -> None:
+def test_a_failed_batch_sends_nothing(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     with pytest.raises(ZeroDivisionError), thread.batch() as batch:
         batch.set("a", 1)
@@ -140,7 +140,7 @@ def test_a_batch_that_fails_sends_nothing(tk: Threadkeep) -> None:
     assert thread.info().version == 1
 
 
-def test_a_batch_that_is_used_again_is_a_new_one(tk: Threadkeep) -> None:
+def test_a_reused_batch_context_starts_a_new_batch(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     context = thread.batch()
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_conditions_take_tags_and_versions(tk: Threadkeep) -> None:
         thread.clear(if_match="nonsense")
 
 
-def test_a_key_of_the_caller_makes_repeats_safe(tk: Threadkeep) -> None:
+def test_an_idempotency_key_makes_retries_safe(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     first = thread.push("l", 1, idempotency_key="once")
     again = thread.push("l", 1, idempotency_key="once")
@@ -207,7 +207,7 @@ def test_a_signed_id_needs_no_api_key(tk: Threadkeep, connect: object, server: o
     assert keyless.threads.create().increment("n") == 1
 
 
-def test_a_fork_is_a_thread_of_its_own(tk: Threadkeep) -> None:
+def test_a_fork_is_a_separate_thread(tk: Threadkeep) -> None:
     thread = tk.threads.create(state={"a": 1})
     thread.history.append("hello")
     checkpoint = thread.checkpoints.create("before")
@@ -219,7 +219,7 @@ def test_a_fork_is_a_thread_of_its_own(tk: Threadkeep) -> None:
     assert thread.fork(from_checkpoint=checkpoint.checkpoint).read() == {"a": 1}
 
 
-def test_checkpoints_bring_states_back(tk: Threadkeep) -> None:
+def test_checkpoints_restore_states(tk: Threadkeep) -> None:
     thread = tk.threads.create(state={"a": 1})
     first = thread.checkpoints.create("first")
     thread.set("a", 2)
@@ -248,7 +248,7 @@ def test_threads_are_listed_by_owner(tk: Threadkeep) -> None:
     assert tk.thread(ids[0]).info().exists
 
 
-def test_documents_move_threads(tk: Threadkeep) -> None:
+def test_documents_transfer_threads(tk: Threadkeep) -> None:
     owner = f"owner/{time.time_ns()}"
     threads = [tk.threads.create(owner=owner, state={"n": n}) for n in range(3)]
     threads[0].history.append("hello")
@@ -265,7 +265,7 @@ def test_documents_move_threads(tk: Threadkeep) -> None:
     tk.owners.erase(owner)
 
 
-def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, proxy: Proxy) -> None:
+def test_none_is_rejected_as_a_name(connect: Any, proxy: Proxy) -> None:
     """None must raise an error. If it had no effect, the call would apply to a different thread or to all owners."""
     tk = connect(proxy.url)
     thread = tk.thread("thrd_" + "7" * 32)

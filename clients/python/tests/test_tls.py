@@ -79,7 +79,7 @@ def test_a_trusted_server_is_used(
     assert len("".join(thread.get("l"))) == 500_000
 
 
-def test_an_unknown_server_gets_nothing(connect: Any, url: str) -> None:
+def test_an_untrusted_server_receives_no_request(connect: Any, url: str) -> None:
     client: Threadkeep = connect(url, max_retries=0)
     with pytest.raises(TransportError) as raised:
         client.threads.create()

@@ -14,7 +14,7 @@ from threadkeep import AsyncThreadkeep, Conflict, Threadkeep, ThreadkeepError
 from threadkeep._http import loop
 
 
-def test_one_caller_has_the_turn(tk: Threadkeep) -> None:
+def test_only_one_caller_holds_the_turn(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     with thread.turn() as turn:
         assert thread.turn_state().held
@@ -57,7 +57,7 @@ def test_a_turn_renews_itself(tk: Threadkeep) -> None:
     with_longer_ttls(attempt)
 
 
-def test_an_exclusive_turn_keeps_others_from_writing(tk: Threadkeep) -> None:
+def test_an_exclusive_turn_rejects_other_writers(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     with thread.turn(exclusive=True) as turn:
         turn.thread.set("a", 1)
@@ -67,7 +67,7 @@ def test_an_exclusive_turn_keeps_others_from_writing(tk: Threadkeep) -> None:
     thread.set("a", 3)
 
 
-def test_a_lost_turn_writes_nothing(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
+def test_a_lost_turn_cannot_write(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
     cut_off: Threadkeep = connect(proxy.url, timeout=60, max_retries=0)  # type: ignore[operator]
     thread = tk.threads.create()
     with cut_off.thread(thread.id).turn(ttl_seconds=1) as turn:
@@ -81,21 +81,21 @@ def test_a_lost_turn_writes_nothing(connect: object, proxy: Proxy, tk: Threadkee
     assert thread.read() == {}
 
 
-def test_the_error_of_the_block_is_not_hidden(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
-    harmed: Threadkeep = connect(proxy.url, max_retries=0)  # type: ignore[operator]
-    with pytest.raises(ZeroDivisionError), harmed.thread(tk.threads.create().id).turn():
+def test_an_error_in_the_block_is_not_hidden(connect: object, proxy: Proxy, tk: Threadkeep) -> None:
+    faulty: Threadkeep = connect(proxy.url, max_retries=0)  # type: ignore[operator]
+    with pytest.raises(ZeroDivisionError), faulty.thread(tk.threads.create().id).turn():
         proxy.fault = lambda request: "cut"
         raise ZeroDivisionError
 
 
-def test_a_turn_is_lost_in_time_although_its_renewal_still_waits(connect: object, proxy: Proxy) -> None:
+def test_a_turn_is_lost_on_time_while_its_renewal_is_in_flight(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, timeout=600)  # type: ignore[operator]
     with client.threads.create().turn(ttl_seconds=1) as turn:
         proxy.fault = lambda request: b"" if request.startswith(b"PATCH") else None
         wait_until(lambda: turn.is_lost)
 
 
-def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy) -> None:
+def test_a_reused_turn_context_renews_its_lease(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url)  # type: ignore[operator]
 
     def attempt(ttl_seconds: int) -> None:
@@ -109,9 +109,9 @@ def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy)
 
 
 def with_longer_ttls(attempt: Callable[[int], None]) -> None:
-    """Tries TTLs of one and five seconds.
+    """Tries longer and longer TTLs, because a lease expires if the machine pauses for longer than its TTL.
 
-    A lease expires if the machine pauses for longer than the TTL. Without renewals, the attempt fails with each TTL.
+    If the turn is not renewed, the attempt fails with each TTL.
     """
     for ttl_seconds in (1, 5):
         with suppress(AssertionError, ThreadkeepError, TimeoutError):
@@ -123,7 +123,7 @@ def takes(proxy: Proxy) -> int:
     return sum(request.startswith(b"POST") and b"/turn HTTP" in request for request in proxy.requests)
 
 
-async def test_a_cancelled_take_gives_back_the_turn_that_it_gets(proxy: Proxy) -> None:
+async def test_a_cancelled_call_releases_a_turn_that_is_granted_later(proxy: Proxy) -> None:
     cancelled = threading.Event()
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         thread = await client.threads.create()
@@ -139,7 +139,7 @@ async def test_a_cancelled_take_gives_back_the_turn_that_it_gets(proxy: Proxy) -
             pass
 
 
-async def test_callers_that_wait_for_a_turn_take_no_connection_from_others(
+async def test_callers_that_wait_for_a_turn_do_not_use_up_connections(
     proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "MAX_CONNECTIONS", 1)

@@ -46,7 +46,7 @@ def test_entries_work_behind_a_proxy_that_alters_tags(altered: Threadkeep) -> No
     assert entries.delete("k", if_match=entry.etag)
 
 
-async def test_a_removed_tag_becomes_the_version_if_the_server_sends_it(proxy: Proxy) -> None:
+async def test_the_version_replaces_a_removed_tag(proxy: Proxy) -> None:
     proxy.alter = lambda response: re.sub(rb'(?i)\r\netag: "([0-9]+)[^\r]*', rb"\r\nx-thread-version: \1", response)
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         thread = await client.threads.create()
@@ -56,14 +56,14 @@ async def test_a_removed_tag_becomes_the_version_if_the_server_sends_it(proxy: P
             await thread.set("a", 3, if_match=first.etag)
 
 
-def test_adapters_never_write_without_their_condition() -> None:
+def test_adapters_reject_a_missing_tag() -> None:
     with pytest.raises(ThreadkeepError, match="proxy"):
         tag_of(None)
 
 
-def test_attempts_of_adapters_end_with_the_reason() -> None:
+def test_exhausted_attempts_name_the_reason() -> None:
     tried = 0
-    with pytest.raises(ThreadkeepError, match="proxy before the server alters ETags"):
+    with pytest.raises(ThreadkeepError, match="proxy in front of the server alters ETags"):
         for _ in attempts():
             tried += 1
     assert tried == MAX_ATTEMPTS

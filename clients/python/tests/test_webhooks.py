@@ -38,13 +38,13 @@ def test_the_example_of_standard_webhooks_verifies() -> None:
         verify('{"test": 2432232314}', headers, secret, tolerance_seconds=float("inf"))
 
 
-def test_a_delivery_gives_its_event() -> None:
+def test_verifying_a_delivery_returns_its_event() -> None:
     event = verify(BODY, signed(), SECRET)
     assert (event.type, event.id, event.data["subject"]) == ("thread.destroyed", "msg_1", "thrd_x")
     assert verify(BODY.decode(), signed(), ["whsec_" + base64.b64encode(b"new").decode(), SECRET]).id == "msg_1"
 
 
-def test_other_deliveries_are_rejected() -> None:
+def test_invalid_deliveries_are_rejected() -> None:
     for body, headers in (
         (BODY + b" ", signed()),
         (BODY, signed(key=b"other")),
@@ -59,12 +59,12 @@ def test_other_deliveries_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", [SECRET, ""]])
-def test_an_empty_secret_verifies_nothing(secret: str | list[str]) -> None:
+def test_an_empty_secret_is_rejected(secret: str | list[str]) -> None:
     with pytest.raises(ValueError):
         verify(BODY, signed(key=b""), secret)
 
 
-def test_the_code_of_the_page_verifies() -> None:
+def test_the_documented_code_verifies() -> None:
     code = re.search(r"^```python\n(.*?)^```$", (REPOSITORY / "docs/webhooks.md").read_text(), re.MULTILINE | re.DOTALL)
     assert code
     names: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def test_the_code_of_the_page_verifies() -> None:
     assert not names["verify"](BODY, headers, SECRET, now=time.time() + 400)
 
 
-def test_endpoints(tk: Threadkeep) -> None:
+def test_endpoints_can_be_managed(tk: Threadkeep) -> None:
     endpoint = tk.webhooks.create("https://example.com/hook", ["thread.destroyed"])
     assert endpoint.secret and endpoint.secret not in repr(endpoint)
     assert tk.webhooks.update(endpoint.id, events=["thread.created"]).events == ["thread.created"]

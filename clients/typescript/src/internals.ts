@@ -1,19 +1,19 @@
-import type { Sending } from "./http/send.js";
+import type { Transport } from "./http/send.js";
 import type { Client } from "./types/client.js";
 
 export interface Internals {
   /** Sends requests that do not belong to a single thread. Uses the API key if there is one. */
-  readonly service: Sending;
+  readonly service: Transport;
 }
 
-const all = new WeakMap<Client, Internals>();
+const internalsByClient = new WeakMap<Client, Internals>();
 
 export function keepInternals(client: Client, internals: Internals): void {
-  all.set(client, internals);
+  internalsByClient.set(client, internals);
 }
 
 export function internalsOf(client: Client): Internals {
-  const internals = all.get(client);
-  if (!internals) throw new TypeError("The client is of another copy of threadkeep.");
+  const internals = internalsByClient.get(client);
+  if (!internals) throw new TypeError("The client belongs to another copy of threadkeep.");
   return internals;
 }

@@ -1,15 +1,15 @@
 import { exactIntegers, integer } from "./http/integers.js";
-import type { Sending } from "./http/send.js";
+import type { Transport } from "./http/send.js";
 import { objectText } from "./thread/encode.js";
 import { idempotencyKey } from "./thread/idempotency-key.js";
 import type { CallOptions } from "./types/options.js";
 import type { Scope, ScopeWriteOptions } from "./types/scope.js";
 
-export function scopeOf(sending: Sending, scope: string): Scope {
+export function scopeOf(transport: Transport, scope: string): Scope {
   const send = (method: string, path: string, members: object, headers: { [name: string]: string }, options?: CallOptions, by?: string) => {
     const texts = Object.entries({ scope, ...members }).map(([name, value]) => [name, JSON.stringify(value)]);
     const body = objectText({ ...Object.fromEntries(texts), by });
-    return sending.json<any>({ method, path: "/v1/scopes" + path, headers, body, options });
+    return transport.json<any>({ method, path: "/v1/scopes" + path, headers, body, options });
   };
   const read = async (path: string, members: object, o?: CallOptions) => (await send("POST", path, members, {}, o)).body;
   const write = (path: string, members: object, { idempotencyKey: key, ifVersion, ...o }: ScopeWriteOptions = {}, by?: string) => {

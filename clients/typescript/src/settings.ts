@@ -27,7 +27,7 @@ export function settingsOf(options: ClientOptions): Settings {
     throw new TypeError("Pass `apiKey` or `token`, not both.");
   }
   const { headers } = options;
-  const isKnown =
+  const hasCredentials =
     (options.apiKey ?? options.token ?? options.signedId) !== undefined ||
     (typeof headers === "object" && hasCredential(new Headers(headers)));
   const cookie = (options.identity ?? (isPage ? "cookie" : "header")) === "cookie";
@@ -35,7 +35,7 @@ export function settingsOf(options: ClientOptions): Settings {
     baseUrl: (options.baseUrl ?? (isPage ? "" : variable("THREADKEEP_URL")))?.toString().replace(/\/+$/, ""),
     apiKey: options.apiKey,
     token: options.token,
-    environmentKey: isPage || isKnown ? undefined : variable("THREADKEEP_API_KEY"),
+    environmentKey: isPage || hasCredentials ? undefined : variable("THREADKEEP_API_KEY"),
     cookie,
     cookieName: options.cookieName ?? "atid",
     headers,

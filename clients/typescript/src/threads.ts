@@ -1,6 +1,6 @@
 import { checkDefined } from "./defined.js";
 import { camel } from "./http/camel.js";
-import type { Sending } from "./http/send.js";
+import type { Transport } from "./http/send.js";
 import { encode, objectText } from "./thread/encode.js";
 import { idempotencyKey } from "./thread/idempotency-key.js";
 import type { ThreadById } from "./thread/thread.js";
@@ -8,7 +8,7 @@ import type { Threads } from "./types/client.js";
 import type { ThreadInfo } from "./types/receipt.js";
 import type { Thread } from "./types/thread.js";
 
-export function threadsOf(service: Sending, byId: ThreadById): Threads {
+export function threadsOf(service: Transport, byId: ThreadById): Threads {
   return {
     async create(init = {}, { schema, idempotencyKey: key, ...options } = {}) {
       checkDefined(init, "id", "owner");

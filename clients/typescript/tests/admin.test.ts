@@ -60,7 +60,7 @@ test("an ended thread is read and restored", async () => {
   assert.equal(await client.thread(id).get("a"), 1);
 });
 
-test("webhooks are made, changed and deleted", async () => {
+test("webhooks are created, changed and deleted", async () => {
   const webhook = await admin.webhooks.create({ url: "https://example.com/hook", events: ["thread.destroyed"] });
   assert.match(webhook.secret!, /^whsec_/);
   const changed = await admin.webhooks.update(webhook.id, { events: ["thread.created", "thread.destroyed"] });
@@ -74,7 +74,7 @@ test("webhooks are made, changed and deleted", async () => {
   assert.deepEqual(await admin.webhooks.list(), []);
 });
 
-test("a thread is given to an owner", async () => {
+test("a thread is assigned to an owner", async () => {
   const thread = await client.threads.create();
   assert.equal((await admin.owners.assign(thread.id!, "ada/1")).owner, "ada/1");
   const { threads, owner } = await admin.owners.get("ada/1");
@@ -90,7 +90,7 @@ test("an owner's data is erased", async (t) => {
   assert.deepEqual((await client.threads.list({ owner: "eve" })).threads, []);
 });
 
-test("threads are exported and imported, value for value", async (t) => {
+test("threads are exported and imported without changes to their values", async (t) => {
   if (!(await serverHas(baseUrl, "/v1/threads/import"))) return t.skip("this server does not export");
   const exact = createClient({ baseUrl, apiKey: API_KEY });
   const thread = await exact.threads.create({ owner: "exporter", state: { a: [1, { b: "é" }] } });
@@ -100,12 +100,12 @@ test("threads are exported and imported, value for value", async (t) => {
   await assert.rejects(admin.importDocument(document), { code: "thread_exists" });
   assert.equal((await admin.importDocument(document, { ifExists: "skip" })).version, 2);
   assert.equal((await admin.importDocument(document, { ifExists: "replace" })).id, thread.id);
-  const all = [];
-  for await (const one of admin.exportAll({ owner: "exporter" })) all.push(JSON.parse(one));
-  assert.equal(all.length, 1);
+  const documents = [];
+  for await (const one of admin.exportAll({ owner: "exporter" })) documents.push(JSON.parse(one));
+  assert.equal(documents.length, 1);
 });
 
-test("an export with threads that the server cannot read has all others", async () => {
+test("an export returns all readable threads, and then reports the unreadable ones", async () => {
   const lines = [
     '{"format":1,"thread":{"id":"thrd_a"}}',
     '{"error":"unreadable","thread_id":"thrd_b","place":"thrd_b"}',
@@ -119,12 +119,12 @@ test("an export with threads that the server cannot read has all others", async 
   await assert.rejects(documents.next(), { code: "unreadable_threads", threadIds: ["thrd_b"] });
 });
 
-test("statistics", async (t) => {
+test("statistics are read", async (t) => {
   if (!(await serverHas(baseUrl, "/v1/stats"))) return t.skip("this server has no statistics");
   assert.equal(typeof (await admin.stats()), "object");
 });
 
-test("a key tells its name and rights", async () => {
+test("an API key reads its own name and rights", async () => {
   assert.deepEqual(await admin.apiKey(), { name: "ops", rights: ["all"] });
   const stranger = createAdmin({ baseUrl, apiKey: "unknown" });
   await assert.rejects(stranger.apiKey(), { name: "AuthenticationError", code: "invalid_api_key" });

@@ -7,7 +7,7 @@ const drain = async (items: AsyncIterable<unknown>) => {
   for await (const _ of items) break;
 };
 
-export const ofThread: Example<Thread> = {
+export const threadCalls: Example<Thread> = {
   "info()": (thread) => thread.info(),
   "read()": (thread) => thread.read(),
   "get(key)": (thread) => thread.get("a"),
@@ -51,7 +51,7 @@ export const ofThread: Example<Thread> = {
   "events()": (thread) => drain(thread.events()),
 };
 
-export const ofClient: Example<Client> = {
+export const clientCalls: Example<Client> = {
   "threads.create()": (client) => client.threads.create(),
   "threads.list()": (client) => client.threads.list(),
   "events()": (client) => drain(client.events()),
@@ -70,7 +70,7 @@ export const ofClient: Example<Client> = {
   "kv(namespace).clear()": (client) => client.kv("n").clear(),
 };
 
-export const ofAdmin: Example<Admin> = {
+export const adminCalls: Example<Admin> = {
   "tools.list()": (admin) => admin.tools.list(),
   "tools.call(name)": (admin) => admin.tools.call("kv_read"),
   "tools.run(calls)": (admin) => admin.tools.run({}),

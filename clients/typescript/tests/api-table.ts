@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createClient } from "threadkeep";
 import { createAdmin } from "threadkeep/admin";
-import { ofAdmin, ofClient, ofThread } from "./api-calls.js";
+import { adminCalls, clientCalls, threadCalls } from "./api-calls.js";
 
 /** Returns the operations in `openapi.json` as `METHOD /path`. Omits operations of other protocols. */
 export function operations(openapi: string): string[] {
@@ -13,10 +13,10 @@ export function operations(openapi: string): string[] {
 }
 
 async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Promise<Set<string>> {
-  const seen = new Set<string>();
-  const note: typeof fetch = async (input, init) => {
+  const requests = new Set<string>();
+  const recordingFetch: typeof fetch = async (input, init) => {
     const { pathname } = new URL(String(input));
-    seen.add(`${init!.method} ${pathname}`);
+    requests.add(`${init!.method} ${pathname}`);
     const body = {
       id: "thrd_x", signed_id: "thrd_x;y", token: "t", checkpoint: 1, complete: true, version: 1,
       items: [], keys: [], results: [], threads: [], entries: [], unread: [], tools: [], tasks: [], archives: [],
@@ -26,43 +26,43 @@ async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Pr
     const headers = { "x-thread-id": "thrd_x;y", etag: '"1-0123456789abcdef"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
     return new Response(init!.method === "HEAD" ? null : text, { headers });
   };
-  await call(note);
-  return seen;
+  await call(recordingFetch);
+  return requests;
 }
 
 export async function methodsByCall(openapi: string): Promise<Map<string, string[]>> {
-  const known = operations(openapi);
+  const documented = operations(openapi);
   const table = new Map<string, string[]>();
-  const enter = async (method: string, call: (fetch: typeof globalThis.fetch) => unknown) => {
+  const record = async (method: string, call: (fetch: typeof globalThis.fetch) => unknown) => {
     for (const request of await requestsOf(call)) {
-      const operation = match(request, known);
+      const operation = match(request, documented);
       const methods = table.get(operation) ?? [];
       if (!methods.includes(method)) table.set(operation, [...methods, method]);
     }
   };
   const baseUrl = "http://fake";
   const apiKey = "key";
-  for (const [name, call] of Object.entries(ofThread)) {
-    await enter(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, signedId: "thrd_x;y" }).current()));
-    await enter(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey }).thread("thrd_x")));
+  for (const [name, call] of Object.entries(threadCalls)) {
+    await record(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, signedId: "thrd_x;y" }).current()));
+    await record(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey }).thread("thrd_x")));
   }
-  for (const [name, call] of Object.entries(ofClient)) {
-    await enter(`client.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey })));
+  for (const [name, call] of Object.entries(clientCalls)) {
+    await record(`client.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey })));
   }
-  for (const [name, call] of Object.entries(ofAdmin)) {
-    await enter(`admin.${name}`, (fetch) => call(createAdmin({ baseUrl, fetch, apiKey })));
+  for (const [name, call] of Object.entries(adminCalls)) {
+    await record(`admin.${name}`, (fetch) => call(createAdmin({ baseUrl, fetch, apiKey })));
   }
   return table;
 }
 
 /** Returns the operation that matches a request, or else `request` itself. Treats HEAD as GET. */
-function match(request: string, known: string[]): string {
+function match(request: string, documented: string[]): string {
   const actual = request.replace(/^HEAD/, "GET").split("/");
   const fits = (operation: string) => {
     const parts = operation.split("/");
     return parts.length === actual.length && parts.every((part, index) => part === actual[index] || /^\{.*\}$/.test(part));
   };
-  const fitting = known.filter(fits).sort((a, b) => a.split("{").length - b.split("{").length);
+  const fitting = documented.filter(fits).sort((a, b) => a.split("{").length - b.split("{").length);
   return fitting[0] ?? actual.join("/");
 }
 

@@ -56,10 +56,10 @@ async function run(program: string, args: (directory: string) => string[]): Prom
 
 for (const name of ["chromium", "firefox", "webkit"] as const) {
   const open = opener(name);
-  const skip = !open && `there is no ${name} here: run npx playwright-core install ${name}, or apt-get install ${packages[name]}`;
+  const skip = !open && `${name} is not installed: run npx playwright-core install ${name}, or apt-get install ${packages[name]}`;
   test(`a first visit and two tabs work in ${name}`, { skip }, async () => {
     const site = await startSite((await startServer()).url, await bundle("by-itself.tsx"));
-    const paths = () => site.proxy.seen.map(({ path }) => path);
+    const paths = () => site.proxy.requests.map(({ path }) => path);
     const outcome = () => paths().find((path) => path.startsWith("/v1/outcome?"));
     const close = await open!(site.url);
     try {

@@ -36,8 +36,8 @@ test("the table of verbs has each method, and each of its methods exists", () =>
     "admin.tasks(scope)": admin.tasks("session:a"),
   };
   const methods = Object.entries(parts).flatMap(([name, part]) => methodsOf(name, part));
-  const ofClient = new Set(methodsOf("admin.kv(namespace)", client.kv("n")));
-  assert.deepEqual(verbs.sort(), ["threadIdFor()", ...methods.filter((method) => !ofClient.has(method))].sort());
+  const clientMethods = new Set(methodsOf("admin.kv(namespace)", client.kv("n")));
+  assert.deepEqual(verbs.sort(), ["threadIdFor()", ...methods.filter((method) => !clientMethods.has(method))].sort());
 });
 
 function methodsOf(name: string, part: object): string[] {

@@ -64,12 +64,12 @@ test("a signed ID wins over the API key of the environment", async () => {
   assert.equal(await createClient({ baseUrl, signedId, token: login("ada") }).thread(id!).get("a"), 1);
 });
 
-test("an API key that the caller passes wins over the environment, and an empty one means none", async () => {
+test("an API key that the caller passes wins over the environment, and an empty one disables it", async () => {
   await assert.rejects(createClient({ baseUrl, apiKey: "another" }).threads.list(), { status: 401 });
   await assert.rejects(createClient({ baseUrl, apiKey: "" }).threads.list(), { status: 401 });
 });
 
-test("a header that is no credential leaves the API key of the environment in use", async () => {
+test("a header without credentials does not disable the API key of the environment", async () => {
   const client = createClient({ baseUrl, headers: { "x-trace": "1" } });
   assert.equal(await client.thread(gracesId).get("secret"), 1);
 });
@@ -81,7 +81,7 @@ test("a token excludes an API key", () => {
 describe("for a request", () => {
   const asAda = () => backEnd.forRequest({ headers: { authorization } });
 
-  test("the login goes on, with forks and streams too", async () => {
+  test("the user's login is forwarded, including for forks and streams", async () => {
     const thread = asAda();
     await thread.set("a", 1);
     assert.equal((await backEnd.thread(thread.id!).info()).owner, "ada");
@@ -97,7 +97,7 @@ describe("for a request", () => {
     assert.deepEqual([await thread.get("a"), await copy.get("a")], [3, 2]);
   });
 
-  test("a thread of another user stays closed", async () => {
+  test("a thread of another user is not accessible", async () => {
     const { signedId } = await backEnd.threads.create({ owner: "grace" });
     const thread = backEnd.forRequest(new Request("http://app/", { headers: { authorization, "x-thread-id": signedId! } }));
     await assert.rejects(thread.read(), { code: "not_the_owner" });
@@ -106,10 +106,10 @@ describe("for a request", () => {
   test("a visitor without a login gets no credential of the back end", async () => {
     const headers = { Authorization: `Bearer ${API_KEY}`, Cookie: "atid=a", "X-Thread-Id": "a", "x-trace": "1" };
     for (const options of [{}, { apiKey: API_KEY }, { token: login("ada") }, { headers }, { headers: async () => headers }]) {
-      proxy.seen.length = 0;
+      proxy.requests.length = 0;
       const visitor = createClient({ baseUrl, ...options }).forRequest({ headers: {} });
       await assert.rejects(visitor.set("a", 1), { code: "owner_required" });
-      const [sent] = proxy.seen.map(({ headers }) => headers);
+      const [sent] = proxy.requests.map(({ headers }) => headers);
       const credentials = ["authorization", "cookie", "x-thread-id"].map((name) => sent?.[name]);
       assert.deepEqual(credentials, [undefined, undefined, undefined]);
       assert.equal(sent?.["x-trace"], "headers" in options ? "1" : undefined);

@@ -32,7 +32,7 @@ function collect(thread: Thread, o: Parameters<Thread["events"]>[0] = {}) {
 }
 
 describe("events", () => {
-  test("an update names the keys, and an append the places", async () => {
+  test("an update event names the keys, and an append event the positions", async () => {
     const thread = createClient({ baseUrl: server.url }).current();
     const stream = collect(thread);
     await until("it is open", stream.isOpen);
@@ -48,7 +48,7 @@ describe("events", () => {
     await assert.rejects(stream.done, { name: "AbortError" });
   });
 
-  test("the loop ends when the thread is destroyed, and a new one follows the fresh thread", async () => {
+  test("the loop ends when the thread is destroyed, and a new loop follows the new thread", async () => {
     const thread = createClient({ baseUrl: server.url }).current();
     await thread.set("a", 1);
     const stream = collect(thread);
@@ -77,7 +77,7 @@ describe("events", () => {
     assert.ok(last?.type === "thread.rotated" && last.newThreadId === id);
   });
 
-  test("leaving the loop closes the connection, also while it waits", async () => {
+  test("leaving the loop closes the connection, even during a pending `next`", async () => {
     const thread = createClient({ baseUrl: proxy.url }).current();
     await thread.set("a", 1);
     const stream = thread.events();
@@ -123,7 +123,7 @@ describe("events", () => {
     await until("it was cut", () => stream.opened() >= 2);
     proxy.fault = () => undefined;
     proxy.cut();
-    await until("all events are there", () => stream.versions().at(-1) === 40);
+    await until("all events have arrived", () => stream.versions().at(-1) === 40);
     assert.deepEqual(stream.versions(), Array.from({ length: 39 }, (_, index) => index + 2));
     stream.stop();
   });
@@ -142,7 +142,7 @@ describe("events", () => {
     stream.stop();
   });
 
-  test("refusals end a stream, and other answers are tried again", async () => {
+  test("a rejection ends a stream, and other failures are retried", async () => {
     const thread = createClient({ baseUrl: proxy.url }).current();
     proxy.fault = () => undefined;
     await thread.set("a", 1);
@@ -158,7 +158,7 @@ describe("events", () => {
     await assert.rejects(strange.events().next(), { name: "AuthenticationError" });
   });
 
-  test("a back end hears of all threads, by type", async () => {
+  test("a back end receives the events of all threads, filtered by type", async () => {
     const backEnd = createClient({ baseUrl: server.url, apiKey: API_KEY });
     const seen: ThreadEvent[] = [];
     const controller = new AbortController();

@@ -15,11 +15,11 @@ before(async () => {
 });
 
 function faults(...list: (Fault | undefined)[]): void {
-  proxy.seen.length = 0;
+  proxy.requests.length = 0;
   proxy.fault = () => list.shift();
 }
 
-async function started(options: object = {}) {
+async function startThread(options: object = {}) {
   proxy.fault = () => undefined;
   const thread = createClient({ baseUrl: proxy.url, ...options }).current();
   await thread.set("ready", true);
@@ -27,7 +27,7 @@ async function started(options: object = {}) {
 }
 
 describe("retries", () => {
-  for (const [what, fault] of Object.entries<Fault>({
+  for (const [name, fault] of Object.entries<Fault>({
     "a connection that breaks": { drop: true },
     "a lost response": { loseResponse: true },
     "503 without Retry-After": { status: 503 },
@@ -38,49 +38,49 @@ describe("retries", () => {
     "504": { status: 504 },
     "a body that is cut": { cutInCharacter: true },
   })) {
-    test(`${what} is repaired, and the write is performed once`, async () => {
-      const thread = await started();
+    test(`a write is retried and performed once after ${name}`, async () => {
+      const thread = await startThread();
       faults(fault, fault, fault);
       const receipt = await thread.push("list", "é");
       assert.equal(receipt.length, 1);
-      const keys = new Set(proxy.seen.map(({ headers }) => headers["idempotency-key"]));
+      const keys = new Set(proxy.requests.map(({ headers }) => headers["idempotency-key"]));
       assert.equal(keys.size, 1);
       faults(fault);
       assert.deepEqual(await thread.get("list"), ["é"]);
     });
   }
 
-  test("a request that hangs is repaired after timeoutMs", async () => {
-    const thread = await started({ timeoutMs: 1_000, attempts: 30 });
-    proxy.answered.length = 0;
-    const isPerformed = () => until("the write is performed", () => proxy.answered.length);
+  test("a request that hangs is retried after timeoutMs", async () => {
+    const thread = await startThread({ timeoutMs: 1_000, attempts: 30 });
+    proxy.answeredRequests.length = 0;
+    const isPerformed = () => until("the write is performed", () => proxy.answeredRequests.length);
     let requests = 0;
     proxy.fault = () => (requests++ ? { after: isPerformed() } : { hang: true });
     assert.deepEqual([(await thread.push("list", 1)).replayed, await thread.get("list")], [true, [1]]);
   });
 
   test("the last error is thrown after all attempts", async () => {
-    const thread = await started({ attempts: 3 });
+    const thread = await startThread({ attempts: 3 });
     faults({ status: 503 }, { status: 503 }, { status: 503 });
     await assert.rejects(thread.set("a", 1), (error) => error instanceof UnavailableError && error.code === "unknown");
-    assert.equal(proxy.seen.length, 3);
+    assert.equal(proxy.requests.length, 3);
     const unreachable = createClient({ baseUrl: "http://127.0.0.1:9", attempts: 2 }).current();
     await assert.rejects(unreachable.read(), (error) => error instanceof ConnectionError && error.code === "connection" && !!error.cause);
     faults({ hang: true });
     await assert.rejects(thread.read({ timeoutMs: 100 }).then(() => thread.read({ timeoutMs: 0 })), TimeoutError);
   });
 
-  test("other statuses are not repeated", async () => {
-    const thread = await started();
+  test("other statuses are not retried", async () => {
+    const thread = await startThread();
     for (const status of [400, 401, 403, 404, 409, 410, 412, 413, 422, 500]) {
       faults({ status, headers: { "retry-after": "0" } });
       await assert.rejects(thread.set("a", 1), (error) => error instanceof ThreadkeepError && error.status === status);
-      assert.equal(proxy.seen.length, 1, String(status));
+      assert.equal(proxy.requests.length, 1, String(status));
     }
   });
 
   test("Retry-After is respected", async () => {
-    const thread = await started();
+    const thread = await startThread();
     faults({ status: 429, headers: { "retry-after": "1" } });
     const start = performance.now();
     await thread.set("a", 1);
@@ -100,7 +100,7 @@ describe("retries", () => {
   });
 
   test("a pop whose response is lost returns the same elements", async () => {
-    const thread = await started();
+    const thread = await startThread();
     await thread.set("list", [1, 2, 3]);
     faults({ loseResponse: true });
     assert.deepEqual((await thread.merge([{ op: "pop", key: "list" }])).results, [{ values: [3] }]);
@@ -109,8 +109,8 @@ describe("retries", () => {
 });
 
 describe("order", () => {
-  test("writes of an object are performed in the order of the calls, and reads do not wait", async () => {
-    const thread = await started();
+  test("writes of an object are performed in call order, and reads do not wait", async () => {
+    const thread = await startThread();
     const held = gate();
     const later = () => held.opened.then(() => pause(50 * Math.random()));
     proxy.fault = ({ method }) => (method === "POST" ? { after: later() } : undefined);
@@ -122,14 +122,14 @@ describe("order", () => {
   });
 
   test("a failed write does not stop the writes behind it", async () => {
-    const thread = await started();
+    const thread = await startThread();
     const results = await Promise.allSettled([thread.push("list", 1), thread.increment("list"), thread.push("list", 2)]);
     assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
     assert.deepEqual(await thread.get("list"), [1, 2]);
   });
 
-  test("a value that changes after the call is written as it was", async () => {
-    const thread = await started();
+  test("a write stores the value at the time of the call, even if the caller then changes it", async () => {
+    const thread = await startThread();
     const message = { text: "first" };
     const writes = [thread.set("a", 1), thread.push("list", message)];
     message.text = "second";
@@ -139,7 +139,7 @@ describe("order", () => {
 });
 
 describe("signals", () => {
-  test("a call ends at once while it waits to retry, and throws the reason", async (t) => {
+  test("an abort ends a call that is waiting to retry, and the call throws the reason", async (t) => {
     let requests = 0;
     const unavailable = async () => (requests++, new Response("", { status: 503, headers: { "retry-after": "9" } }));
     const thread = createClient({ baseUrl: "http://fake", apiKey: API_KEY, fetch: unavailable }).thread("thrd_" + "0".repeat(32));
@@ -153,8 +153,8 @@ describe("signals", () => {
     await assert.rejects(call, (reason) => reason === "enough");
   });
 
-  test("a call ends while it waits for an answer, and does not begin after an abort", async () => {
-    const thread = await started();
+  test("an abort ends a call that is waiting for a response, and a call with an aborted signal is not sent", async () => {
+    const thread = await startThread();
     faults({ hang: true });
     const hanging = thread.set("a", 1, { signal: AbortSignal.timeout(100) });
     await assert.rejects(hanging, (error) => error instanceof DOMException);
@@ -172,7 +172,7 @@ describe("turns", () => {
       const turn = await thread.turn({ ttlSeconds });
       const held = gate();
       proxy.fault = ({ method }) => (method === "PATCH" ? { after: held.opened } : undefined);
-      await until("the renewal is on its way", () => proxy.seen.at(-1)?.method === "PATCH");
+      await until("the renewal is in flight", () => proxy.requests.at(-1)?.method === "PATCH");
       await turn.release();
       held.open();
       await until("the renewal is answered", () => proxy.open === 0);
@@ -185,21 +185,21 @@ describe("turns", () => {
 describe("secrets", () => {
   test("no message and no stack contains a value, a signed ID or an API key", async () => {
     const secret = "a-very-secret-value";
-    const thread = await started();
+    const thread = await startThread();
     const signature = thread.signedId!.split(";")[1]!;
     const errors: unknown[] = [];
-    const note = (promise: Promise<unknown>) => promise.then(() => assert.fail("it must fail"), (error) => errors.push(error));
+    const recordFailure = (promise: Promise<unknown>) => promise.then(() => assert.fail("it must fail"), (error) => errors.push(error));
     proxy.fault = () => undefined;
-    await note(thread.increment("ready"));
-    await note(thread.set("a", secret, { ifMatch: 99 }));
-    await note(createClient({ baseUrl: proxy.url, signedId: thread.signedId + "\n1" }).current().set("a", secret));
-    await note(createClient({ baseUrl: proxy.url, signedId: thread.id + ";" + signature.toLowerCase() }).current().set("a", secret));
-    await note(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "\n1" }).thread(thread.id!).set("a", secret));
-    await note(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "1" }).thread(thread.id!).set("a", secret));
-    await note(createClient({ baseUrl: "http://127.0.0.1:9", attempts: 1, apiKey: API_KEY }).thread(thread.id!).set("a", secret));
+    await recordFailure(thread.increment("ready"));
+    await recordFailure(thread.set("a", secret, { ifMatch: 99 }));
+    await recordFailure(createClient({ baseUrl: proxy.url, signedId: thread.signedId + "\n1" }).current().set("a", secret));
+    await recordFailure(createClient({ baseUrl: proxy.url, signedId: thread.id + ";" + signature.toLowerCase() }).current().set("a", secret));
+    await recordFailure(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "\n1" }).thread(thread.id!).set("a", secret));
+    await recordFailure(createClient({ baseUrl: proxy.url, apiKey: API_KEY + "1" }).thread(thread.id!).set("a", secret));
+    await recordFailure(createClient({ baseUrl: "http://127.0.0.1:9", attempts: 1, apiKey: API_KEY }).thread(thread.id!).set("a", secret));
     proxy.fault = () => ({ status: 200, body: `not JSON: ${secret}` });
-    await note(thread.set("a", secret));
-    await note(thread.get("a"));
+    await recordFailure(thread.set("a", secret));
+    await recordFailure(thread.get("a"));
     for (const error of errors) {
       const text = inspect(error, { depth: 9 });
       for (const hidden of [secret, signature, API_KEY]) assert.ok(!text.includes(hidden), text);

@@ -20,7 +20,7 @@ const identities = {
 
 for (const [name, clientOf] of Object.entries(identities)) {
   describe(`by ${name}`, () => {
-    test("ten simultaneous first writes, of several objects, are in one thread", async () => {
+    test("ten concurrent first writes, by several objects, use one thread", async () => {
       proxy.fault = () => ({ delayMs: Math.random() * 20 });
       const client = clientOf();
       await Promise.all(Array.from({ length: 10 }, (_, index) => client.current().push("list", index)));
@@ -51,7 +51,7 @@ for (const [name, clientOf] of Object.entries(identities)) {
       assert.deepEqual(await thread.get("list"), [1, 2]);
     });
 
-    test("a caller that fails lets the next one through", async () => {
+    test("a failed call does not block the next one", async () => {
       proxy.fault = () => undefined;
       const thread = clientOf().current();
       const failed = assert.rejects(thread.set("", 1), { code: "invalid_key" });
@@ -60,7 +60,7 @@ for (const [name, clientOf] of Object.entries(identities)) {
       assert.deepEqual(await thread.get("list"), [1]);
     });
 
-    test("an aborted caller leaves at once, and the others go on", async () => {
+    test("an aborted call ends immediately, and the others continue", async () => {
       const held = gate();
       proxy.fault = () => ({ after: held.opened });
       const client = clientOf();
@@ -83,10 +83,10 @@ describe("by header", () => {
     await thread.push("list", 1);
     const old = thread.id;
     const held = gate();
-    proxy.answered.length = 0;
-    proxy.fault = ({ method }) => (method === "GET" ? { answerAfter: held.opened } : undefined);
+    proxy.answeredRequests.length = 0;
+    proxy.fault = ({ method }) => (method === "GET" ? { respondAfter: held.opened } : undefined);
     const late = thread.read();
-    await until("the server has answered", () => proxy.answered.length);
+    await until("the server has answered", () => proxy.answeredRequests.length);
     await thread.destroy();
     const next = thread.id;
     held.open();
@@ -99,15 +99,15 @@ describe("by header", () => {
 describe("by cookie", () => {
   test("no header names the thread", async () => {
     proxy.fault = () => undefined;
-    proxy.seen.length = 0;
+    proxy.requests.length = 0;
     const thread = identities.cookie().current();
     await thread.push("list", 1);
     await thread.push("list", 2);
     assert.ok(thread.signedId);
-    assert.ok(proxy.seen.every(({ headers }) => !headers["x-thread-id"] && !headers.authorization));
+    assert.ok(proxy.requests.every(({ headers }) => !headers["x-thread-id"] && !headers.authorization));
   });
 
-  test("a cookie that does not come back is a loud error, for this call and all later ones", async () => {
+  test("a cookie that the browser does not return causes an error in this call and all later ones", async () => {
     proxy.fault = () => undefined;
     const thread = createClient({ baseUrl, identity: "cookie", fetch: jar({ isBlocked: true }).fetch }).current();
     await thread.push("list", 1);
@@ -118,7 +118,7 @@ describe("by cookie", () => {
     await assert.rejects(thread.events().next(), isLost);
   });
 
-  test("a fresh start of another tab is not a lost cookie", async () => {
+  test("a new thread in another tab is not treated as a lost cookie", async () => {
     proxy.fault = () => undefined;
     const { fetch } = jar();
     const [one, two] = [0, 1].map(() => createClient({ baseUrl, identity: "cookie", fetch }).current());
@@ -134,15 +134,15 @@ describe("by cookie", () => {
     assert.deepEqual(await two!.get("list"), [4, 5]);
   });
 
-  test("a late response about the thread of before does not change the thread", async () => {
+  test("a late response for the previous thread does not change the thread", async () => {
     const thread = identities.cookie().current();
     proxy.fault = () => undefined;
     await thread.push("list", 1);
     const held = gate();
-    proxy.answered.length = 0;
-    proxy.fault = ({ path }) => (path.endsWith("/keys") ? { answerAfter: held.opened } : undefined);
+    proxy.answeredRequests.length = 0;
+    proxy.fault = ({ path }) => (path.endsWith("/keys") ? { respondAfter: held.opened } : undefined);
     const late = thread.keys();
-    await until("the server has answered", () => proxy.answered.length);
+    await until("the server has answered", () => proxy.answeredRequests.length);
     await thread.destroy();
     const { id } = thread;
     held.open();
@@ -154,10 +154,10 @@ describe("by cookie", () => {
 describe("for a request", () => {
   const requestWith = (headers: { [name: string]: string | string[] }) => ({ headers });
 
-  test("no other cookie of the browser goes on, and the new one comes back", async () => {
+  test("other cookies of the browser are not forwarded, and the new cookie is returned", async () => {
     proxy.fault = () => undefined;
     const client = createClient({ baseUrl: proxy.url, apiKey: "a-key-of-the-back-end" });
-    proxy.seen.length = 0;
+    proxy.requests.length = 0;
     const first = client.forRequest(requestWith({ cookie: "theme=dark; atid_other=1" }));
     await Promise.all([first.push("list", 1), first.push("list", 2)]);
     const [cookie] = first.responseHeaders().getSetCookie();
@@ -165,10 +165,10 @@ describe("for a request", () => {
     const second = client.forRequest(new Request("http://app/", { headers: { cookie: `theme=dark; ${cookie!.split(";")[0]}` } }));
     assert.deepEqual(await second.get("list"), [1, 2]);
     assert.equal(second.responseHeaders().get("x-thread-id"), first.signedId);
-    assert.ok(proxy.seen.every(({ headers }) => !headers.authorization && !headers.cookie?.includes("theme")));
+    assert.ok(proxy.requests.every(({ headers }) => !headers.authorization && !headers.cookie?.includes("theme")));
   });
 
-  test("the header of the browser comes first", async () => {
+  test("the browser's header takes precedence over its cookie", async () => {
     const client = createClient({ baseUrl });
     const thread = client.forRequest(requestWith({}));
     await thread.push("list", 1);

@@ -22,7 +22,7 @@ test("entries keep bytes, texts and JSON, each with its type", async () => {
   assert.equal(await kv.get("none"), undefined);
 });
 
-test("puts are conditional, and report where it matters", async () => {
+test("puts can be conditional, and report whether they stored the entry", async () => {
   const kv = client.kv("conditions");
   const first = await kv.put("a", "1", { ifAbsent: true, ttlSeconds: 100 });
   assert.deepEqual([first.ok, first.version], [true, 1]);
@@ -66,7 +66,7 @@ test("several entries are put, read and paged with their bodies", async () => {
   assert.equal((await createAdmin({ client }).namespaces({ namespace: "batches" })).items[0]!.idleTtlSeconds, 3_600);
 });
 
-test("more entries than one answer holds are read", async () => {
+test("`getMany` reads more entries than one response holds", async () => {
   const kv = createAdmin({ client }).kv("large");
   const keys = ["a", "b", "c", "d"];
   for (const key of keys) await kv.put(key, key.repeat(900_000));

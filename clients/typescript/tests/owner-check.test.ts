@@ -7,11 +7,11 @@ let backEnd: Client;
 let requests: string[] = [];
 before(async () => {
   const { url } = await startServer();
-  const noted: typeof fetch = (input, init) => {
+  const recordingFetch: typeof fetch = (input, init) => {
     requests.push(`${init!.method} ${String(input).slice(url.length)}`);
     return fetch(input, init);
   };
-  backEnd = createClient({ baseUrl: url, apiKey: API_KEY, fetch: noted });
+  backEnd = createClient({ baseUrl: url, apiKey: API_KEY, fetch: recordingFetch });
 });
 
 const first = async (items: AsyncIterable<unknown>) => {
@@ -36,7 +36,7 @@ const calls: { [name: string]: (thread: Thread) => Promise<unknown> } = {
 
 for (const owner of ["grace", undefined]) {
   for (const [name, call] of Object.entries(calls)) {
-    test(`${name} neither reads nor writes a thread of ${owner ?? "nobody"}`, async () => {
+    test(`${name} neither reads nor writes a thread of ${owner ?? "no owner"}`, async () => {
       const stored = await backEnd.threads.create({ state: { secret: 1 }, ...(owner && { owner }) });
       const { version } = await stored.info();
       requests = [];
@@ -84,18 +84,18 @@ test("a thread that a read creates has the TTL of its object", async () => {
   assert.deepEqual([owner, ttlSeconds], ["ada", 900]);
 });
 
-test("a check that a caller aborts, or that fails, is made again", async () => {
+test("a check that was aborted or has failed is repeated", async () => {
   const { id } = await backEnd.threads.create({ owner: "ada", state: { a: 1 } });
   const thread = backEnd.thread(id!, { owner: "ada" });
   await assert.rejects(thread.get("a", { signal: AbortSignal.abort() }), { name: "AbortError" });
   assert.equal(await thread.get("a"), 1);
 
-  const ofNobody = await backEnd.threads.create({ state: { a: 1 } });
-  const opened = backEnd.thread(ofNobody.id!, { owner: "ada" });
+  const ownerless = await backEnd.threads.create({ state: { a: 1 } });
+  const opened = backEnd.thread(ownerless.id!, { owner: "ada" });
   await assert.rejects(opened.get("a"), { code: "not_the_owner" });
   await assert.rejects(opened.get("a"), { code: "not_the_owner" });
 });
 
-test("a check without an owner is a mistake", () => {
+test("an undefined owner is rejected", () => {
   assert.throws(() => backEnd.thread("thrd_x", { owner: undefined }), TypeError);
 });

@@ -47,9 +47,9 @@ test("update ends if conditional writes always fail", async () => {
   const code = { code: "version_mismatch" };
   const body = JSON.stringify(code);
   proxy.fault = ({ method }) => (method === "PATCH" ? { status: 412, body } : undefined);
-  const before = proxy.seen.length;
+  const before = proxy.requests.length;
   await assert.rejects(thread.update("a", () => [{ op: "set", key: "a", value: 2 }]), code);
-  assert.equal(proxy.seen.length - before, 200);
+  assert.equal(proxy.requests.length - before, 200);
 });
 
 test("a response without version is an error that names the proxy", async () => {

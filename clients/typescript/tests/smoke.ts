@@ -1,7 +1,7 @@
 import { createClient, threadIdFor, ThreadkeepError } from "threadkeep";
 
-function check(isRight: boolean, what: string): void {
-  if (!isRight) throw new Error(what);
+function check(condition: boolean, message: string): void {
+  if (!condition) throw new Error(message);
 }
 
 export async function smoke(baseUrl: string): Promise<string> {

@@ -17,16 +17,16 @@ before(async () => {
 
 const fresh = (): Thread => createClient({ baseUrl }).current();
 
-test("a name that is undefined opens no other thread, and lists no other owner's", async () => {
-  const nobody = undefined as unknown as string;
+test("an undefined signed ID, ID, owner or checkpoint is rejected", async () => {
+  const undefinedName = undefined as unknown as string;
   const mine = fresh();
-  assert.throws(() => backEnd.current({ signedId: nobody }), TypeError);
+  assert.throws(() => backEnd.current({ signedId: undefinedName }), TypeError);
   const calls = [
-    () => backEnd.threads.list({ owner: nobody }),
-    () => backEnd.threads.create({ id: nobody }),
-    () => backEnd.threads.create({ owner: nobody }),
-    () => mine.fork({ id: nobody }),
-    () => mine.fork({ owner: nobody }),
+    () => backEnd.threads.list({ owner: undefinedName }),
+    () => backEnd.threads.create({ id: undefinedName }),
+    () => backEnd.threads.create({ owner: undefinedName }),
+    () => mine.fork({ id: undefinedName }),
+    () => mine.fork({ owner: undefinedName }),
     () => mine.fork({ fromCheckpoint: undefined }),
   ];
   for (const call of calls) await assert.rejects(call, TypeError);
@@ -44,7 +44,7 @@ describe("state", () => {
     assert.ok(thread.signedId!.startsWith(thread.id + ";"));
   });
 
-  test("a missing key is undefined, and is not there", async () => {
+  test("`get` returns undefined for a missing key, and `has` returns false", async () => {
     const thread = fresh();
     assert.equal(await thread.get("title"), undefined);
     assert.equal(await thread.has("title"), false);
@@ -53,7 +53,7 @@ describe("state", () => {
     assert.equal(await thread.has("title"), true);
   });
 
-  test("a part of an array can be read, and a window kept", async () => {
+  test("a part of an array can be read, and maxRecords limits its length", async () => {
     const thread = fresh();
     for (let index = 0; index < 5; index++) await thread.push("list", index, { maxRecords: 4 });
     assert.deepEqual(await thread.get("list"), [1, 2, 3, 4]);
@@ -95,7 +95,7 @@ describe("state", () => {
     assert.equal(await thread.get("text"), '9007199254740993 \\" 9007199254740993');
   });
 
-  test("a merge performs all operations, or none, and names the one that fails", async () => {
+  test("a merge performs all operations or none, and reports the failed operation", async () => {
     const thread = fresh();
     const { results, version } = await thread.merge([
       { op: "set", key: "a", value: 1 },
@@ -121,7 +121,7 @@ describe("state", () => {
     assert.deepEqual((await thread.read()).state, {});
   });
 
-  test("some keys are read alone, and no keys still give the version", async () => {
+  test("a read can be limited to keys, and a read of no keys returns the version", async () => {
     const thread = fresh();
     await thread.replace({ a: 1, b: 2, c: 3 });
     assert.deepEqual((await thread.read({ keys: ["a", "c", "x"] })).state, { a: 1, c: 3 });
@@ -148,7 +148,7 @@ describe("state", () => {
     await assert.rejects(thread.push("list", 2, { idempotencyKey: "once" }), { name: "ReusedError", code: "idempotency_key_reused" });
   });
 
-  test("the first write chooses the lifetime", async () => {
+  test("the first write sets the TTL", async () => {
     const thread = fresh();
     await thread.push("list", 1, { ttlSeconds: 86_400 });
     assert.equal((await thread.info()).ttlSeconds, 86_400);
@@ -156,7 +156,7 @@ describe("state", () => {
     assert.deepEqual([ttlSeconds, metadata], [100, { title: "Trip" }]);
   });
 
-  test("two writers update a value and lose nothing", async () => {
+  test("concurrent updates of a value lose nothing", async () => {
     const { id } = await backEnd.threads.create({ state: { list: [] } });
     const writers = [0, 1, 2].map((writer) => createClient({ baseUrl, apiKey: API_KEY }).thread(id!).update("list", async ({ list }) => {
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -192,7 +192,7 @@ describe("state", () => {
     assert.deepEqual((await thread.history.page()).items.map(({ value }) => value), [14n]);
   });
 
-  test("a state that does not fit changes nothing", async () => {
+  test("a write that exceeds the size limit changes nothing", async () => {
     const thread = fresh();
     await thread.set("a", 1);
     const large = thread.set("b", "x".repeat(1_100_000));
@@ -217,7 +217,7 @@ describe("threads", () => {
     await assert.rejects(backEnd.threads.create({ id }), { name: "ConflictError", code: "thread_exists" });
   });
 
-  test("destroying ends a thread, and current() goes on with a fresh one", async () => {
+  test("destroying ends a thread, and current() continues with a new one", async () => {
     const thread = fresh();
     await thread.set("a", 1);
     const { id, signedId } = thread;
@@ -251,7 +251,7 @@ describe("threads", () => {
     await assert.rejects(client.thread("thrd_" + "0".repeat(32)).get("a"), { name: "AuthenticationError", code: "api_key_required" });
   });
 
-  test("a thread without an API key is created for its signature", async () => {
+  test("a thread that was created without an API key is accessible with its signed ID", async () => {
     const thread = await createClient({ baseUrl }).threads.create({ state: { a: 1 } });
     assert.equal(await thread.get("a"), 1);
     assert.ok(thread.signedId);
@@ -323,7 +323,7 @@ describe("threads", () => {
 });
 
 describe("turns", () => {
-  test("a turn fences others off, renews itself, and is given back", async () => {
+  test("an exclusive turn blocks other writers, is renewed, and can be released", async () => {
     await withLongerTtls(async (ttlSeconds) => {
       const thread = await backEnd.threads.create();
       const turn = await thread.turn({ ttlSeconds, exclusive: true });
@@ -353,7 +353,7 @@ describe("turns", () => {
     await (await waiting).release();
   });
 
-  test("the signal of a turn tells that it is lost", async () => {
+  test("the signal of a turn is aborted when the turn is lost", async () => {
     const thread = await backEnd.threads.create();
     const turn = await thread.turn({ ttlSeconds: 1 });
     await thread.destroy();
@@ -362,7 +362,7 @@ describe("turns", () => {
     await turn.release();
   });
 
-  test("a missing thread is not found where it must exist", async () => {
+  test("a checkpoint of a missing thread is not created", async () => {
     await assert.rejects(fresh().checkpoints.create(), NotFoundError);
   });
 });

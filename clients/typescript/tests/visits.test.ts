@@ -26,8 +26,8 @@ test(`${VISITS} first visits at once lose no message`, async () => {
   const context = await browser.newContext();
   const pages: Page[] = [];
   while (pages.length < VISITS) {
-    const some = Array.from({ length: 10 }, (_, index) => openPage(context, urlOfHost(pages.length + index)));
-    pages.push(...(await Promise.all(some)));
+    const batch = Array.from({ length: 10 }, (_, index) => openPage(context, urlOfHost(pages.length + index)));
+    pages.push(...(await Promise.all(batch)));
   }
   const visits = await Promise.all(pages.map((page, index) => page.evaluate(visit(`hello ${index}`)) as Promise<any>));
   visits.forEach(({ messages, version }, index) => {
@@ -49,13 +49,13 @@ test("the first visits of ten tabs of one browser are one thread", async () => {
 });
 
 test("a first visit that waits for another tab ends at once when it is aborted", async () => {
-  site.proxy.seen.length = 0;
+  site.proxy.requests.length = 0;
   const held = gate();
   site.proxy.fault = () => ({ after: held.opened });
   const context = await browser.newContext();
   const [one, two] = [await openPage(context, site.url), await openPage(context, site.url)];
   const first = one.evaluate("createClient({}).current().read()");
-  await until("the first visit is on its way", () => site.proxy.seen.length);
+  await until("the first visit is on its way", () => site.proxy.requests.length);
   const signal = "AbortSignal.timeout(100)";
   const name = await two.evaluate(`createClient({}).current().read({ signal: ${signal} }).catch(({ name }) => name)`);
   assert.equal(name, "TimeoutError");

@@ -46,7 +46,7 @@ async function lists(expected: string[]): Promise<void> {
   }
 }
 
-async function say(page: Page, text: string): Promise<void> {
+async function sendMessage(page: Page, text: string): Promise<void> {
   await page.fill("[name=text]", text);
   await page.press("[name=text]", "Enter");
 }
@@ -66,11 +66,11 @@ async function watch(page: Page): Promise<() => Promise<string[]>> {
   return () => page.evaluate("seen") as Promise<string[]>;
 }
 
-test("a user logs in, asks, and finds the answer in a second tab", async () => {
+test("a user logs in, asks a question, and finds the answer in a second tab", async () => {
   await one.fill("[name=name]", "Ada");
   await one.press("[name=name]", "Enter");
   await one.waitForSelector("[name=text]");
-  await say(one, "Where is Bern?");
+  await sendMessage(one, "Where is Bern?");
   await answers(one, 1);
   two = await openPage(context, url);
   await lists(["Where is Bern?"]);
@@ -81,29 +81,29 @@ test("a user logs in, asks, and finds the answer in a second tab", async () => {
 
 test("both tabs see an answer grow", async () => {
   // if a page pauses during an answer, it misses states; retries with the next answer
-  for (let most = 0; most <= 3; ) {
+  for (let fewestStates = 0; fewestStates <= 3; ) {
     const seen = [await watch(one), await watch(two)];
-    await say(two, `And Basel ${++count}?`);
+    await sendMessage(two, `And Basel ${++count}?`);
     for (const page of [one, two]) await answers(page, count);
     const drafts = await Promise.all(seen.map(async (growing) => (await growing()).filter((text) => text.includes(`Basel ${count}`))));
     for (const texts of drafts) texts.slice(1).forEach((text, index) => assert.ok(text.startsWith(texts[index]!)));
-    most = Math.min(...drafts.map(({ length }) => length));
+    fewestStates = Math.min(...drafts.map(({ length }) => length));
   }
 });
 
 test("the sidebars of both tabs list the newest conversation first", async () => {
   await one.click("text=New chat");
-  await say(one, "A second one");
+  await sendMessage(one, "A second one");
   await lists(["A second one", "Where is Bern?"]);
   await answers(one, 1);
-  await say(two, "And Thun?");
+  await sendMessage(two, "And Thun?");
   await lists(["Where is Bern?", "A second one"]);
   await answers(two, ++count);
 });
 
-test("words that are written offline are answered later", async () => {
+test("messages that are sent offline are answered later", async () => {
   await context.setOffline(true);
-  await say(two, "And Chur?");
+  await sendMessage(two, "And Chur?");
   await until("the page shows them", async () => (await texts(two, ".user")).includes("And Chur?"));
   await context.setOffline(false);
   await answers(two, ++count);
@@ -134,7 +134,7 @@ test("neither a page nor another user writes or reads what is not theirs", async
   assert.deepEqual(threads, []);
 });
 
-test("Ctrl-C ends all of it", async () => {
+test("Ctrl-C stops all processes of the example", async () => {
   const { threadkeep } = (await (await fetch(`${url}/login`, { method: "POST", body: "Ada" })).json()) as { threadkeep: string };
   ctrlC();
   if (example.exitCode === null) await once(example, "exit");

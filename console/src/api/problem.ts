@@ -5,7 +5,7 @@ export class Problem extends Error {
     readonly code: string,
     detail: string,
     readonly requestId?: string,
-    readonly more: Record<string, unknown> = {},
+    readonly extensions: Record<string, unknown> = {},
   ) {
     super(detail);
     this.name = "Problem";
@@ -15,8 +15,8 @@ export class Problem extends Error {
 /** Parses an error response. A response from a proxy may not be a problem object. */
 export function problemOf(status: number, text: string): Problem {
   try {
-    const { code, detail, title, request_id, ...more } = JSON.parse(text) as Record<string, string>;
-    if (code) return new Problem(status, code, detail ?? title ?? code, request_id, more);
+    const { code, detail, title, request_id, ...extensions } = JSON.parse(text) as Record<string, string>;
+    if (code) return new Problem(status, code, detail ?? title ?? code, request_id, extensions);
   } catch {
   }
   return new Problem(status, "no_answer", `A proxy between this page and the service answered with status ${status}.`);

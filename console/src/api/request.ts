@@ -4,17 +4,17 @@ import { Problem, problemOf } from "./problem.js";
 /** The API key, in the page's memory. A reload of the tab discards the key, unless the user chose to keep it. */
 let apiKey: string | undefined;
 
-export function useKey(key: string | undefined): void {
+export function setApiKey(key: string | undefined): void {
   apiKey = key;
 }
 
 export const isReachable = signal(true);
 
 /** The 401 response that rejected the API key in use, for example after a restart with different settings. */
-export const refusal = signal<Problem | undefined>(undefined);
+export const keyRejection = signal<Problem | undefined>(undefined);
 
 /** Number of times the service has recovered from an outage. Pages reload when the number changes. */
-export const returns = signal(0);
+export const recoveries = signal(0);
 
 /** URL of the service. A proxy may add a path prefix before `/console/`. */
 export const base = new URL("..", document.baseURI).href.replace(/\/$/, "");
@@ -30,13 +30,13 @@ export interface Call {
   query?: Record<string, string | number | boolean | string[] | undefined>;
 }
 
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: Headers;
   text: string;
 }
 
-export function identity(): Record<string, string> {
+export function authHeaders(): Record<string, string> {
   return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
 
@@ -49,11 +49,11 @@ export function urlOf(path: string, query: Call["query"] = {}): string {
 }
 
 /** Calls the service. Throws a `Problem` for every unsuccessful response. */
-export async function call(path: string, { method = "GET", body, headers, signal, query }: Call = {}): Promise<Answer> {
+export async function call(path: string, { method = "GET", body, headers, signal, query }: Call = {}): Promise<ServiceResponse> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const init: RequestInit = {
     method,
-    headers: { ...identity(), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    headers: { ...authHeaders(), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
     // sends no cookie, because a cookie could identify another page's thread; bypasses the browser's cache
     credentials: "omit",
     cache: "no-store",
@@ -68,12 +68,12 @@ export async function call(path: string, { method = "GET", body, headers, signal
     text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    lost();
+    reportUnreachable();
     throw new Problem(0, "unreachable", "The service does not answer. The console retries until it does.");
   }
   if (!response.ok) {
     const problem = problemOf(response.status, text);
-    if (problem.code === "invalid_api_key" && apiKey && !headers?.["authorization"]) refusal.value = problem;
+    if (problem.code === "invalid_api_key" && apiKey && !headers?.["authorization"]) keyRejection.value = problem;
     throw problem;
   }
   return { status: response.status, headers: response.headers, text };
@@ -85,20 +85,20 @@ export async function callJson<T>(path: string, options?: Call): Promise<T> {
 }
 
 /** Records that the service is unreachable, and polls until it responds. */
-export function lost(): void {
+export function reportUnreachable(): void {
   if (!isReachable.value) return;
   isReachable.value = false;
-  const ask = async () => {
+  const poll = async () => {
     try {
       const response = await fetch(base + "/healthz", { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(5_000) });
       if (response.ok) {
         isReachable.value = true;
-        returns.value++;
+        recoveries.value++;
         return;
       }
     } catch {
     }
-    setTimeout(ask, RETRY_MS);
+    setTimeout(poll, RETRY_MS);
   };
-  setTimeout(ask, RETRY_MS);
+  setTimeout(poll, RETRY_MS);
 }

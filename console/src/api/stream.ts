@@ -1,5 +1,5 @@
 import { Problem, asProblem, problemOf } from "./problem.js";
-import { type Call, identity, lost, urlOf } from "./request.js";
+import { type Call, authHeaders, reportUnreachable, urlOf } from "./request.js";
 
 export interface StreamEvent {
   type: string;
@@ -34,19 +34,19 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
   const controller = new AbortController();
   const { signal } = controller;
   let cursor: string | undefined;
-  /** True if events may be missing although the service has sent no `reset`. */
-  let hasLost = false;
+  /** True if events may be missing, but the service has sent no `reset` event. */
+  let mayHaveGap = false;
   const run = async () => {
     for (let failures = 0; !signal.aborted; failures++) {
-      await visible(signal);
+      await untilVisible(signal);
       if (signal.aborted) return;
       try {
         await connect(urlOf(path, query), cursor, signal, {
           open: () => {
             failures = 0;
             listener.onState?.("open");
-            if (hasLost) listener.onEvent({ type: "reset", data: "{}" });
-            hasLost = false;
+            if (mayHaveGap) listener.onEvent({ type: "reset", data: "{}" });
+            mayHaveGap = false;
           },
           cursor: (id) => (cursor = id),
           event: (event) => {
@@ -64,7 +64,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
         if (problem.status === 400 && cursor !== undefined) {
           // the service has restarted with a different signing key, and therefore rejects the cursor
           cursor = undefined;
-          hasLost = true;
+          mayHaveGap = true;
           continue;
         }
         if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) {
@@ -72,7 +72,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
           listener.onState?.("closed");
           return;
         }
-        if (problem.code === "unreachable") lost();
+        if (problem.code === "unreachable") reportUnreachable();
       }
       listener.onState?.("closed");
       await pause(Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** failures), signal);
@@ -104,7 +104,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
   };
   document.addEventListener("visibilitychange", onVisibility);
   try {
-    const headers: Record<string, string> = { ...identity(), accept: "text/event-stream" };
+    const headers: Record<string, string> = { ...authHeaders(), accept: "text/event-stream" };
     if (cursor) headers["last-event-id"] = cursor;
     const response = await fetch(url, { headers, signal, credentials: "omit", cache: "no-store" });
     if (!response.ok) throw problemOf(response.status, await response.text());
@@ -117,7 +117,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
       if (done) return;
       clearTimeout(timer);
       timer = setTimeout(() => controller.abort(), SILENCE_MS);
-      rest = take(rest + value, sink);
+      rest = dispatch(rest + value, sink);
       if (rest.length > EVENT_MAX_UNITS) throw new Problem(0, "unreachable", "");
     }
   } catch (error) {
@@ -132,7 +132,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
 }
 
 /** Passes complete events to `sink`, and returns the rest of the text. The service ends lines with LF only. */
-function take(text: string, sink: Sink): string {
+function dispatch(text: string, sink: Sink): string {
   const blocks = text.split("\n\n");
   const rest = blocks.pop()!;
   for (const block of blocks) {
@@ -149,7 +149,7 @@ function take(text: string, sink: Sink): string {
   return rest;
 }
 
-async function visible(signal: AbortSignal): Promise<void> {
+async function untilVisible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted)
     await new Promise<void>((resolve) => {
       const done = new AbortController();

@@ -86,8 +86,8 @@ export async function getHistory(
   limit: number,
   { life, peek, signal }: HistoryOptions = {},
 ): Promise<HistoryPage> {
-  const part = before === undefined ? { tail: limit } : { before, limit, order: "desc" };
-  const query = { ...part, life, peek };
+  const range = before === undefined ? { tail: limit } : { before, limit, order: "desc" };
+  const query = { ...range, life, peek };
   const { text } = await call(path, { query, signal });
   const root = { start: 0, end: text.length };
   const list = member(text, root, "items");

@@ -6,7 +6,7 @@ import { Copy } from "../ui/copy.js";
 import { type Message, type Part, messageOf } from "./messages.js";
 
 const WINDOW = 60;
-const FOLD = 1_500;
+const FOLDED_MAX = 1_500;
 const OPEN_MAX = 200_000;
 const PART_MAX = 30_000;
 const ROLE_MAX = 120;
@@ -20,7 +20,7 @@ export function Chat({ messages: all, name, isSearched = false }: { messages: re
   const [search, setSearch] = useState("");
   const ref = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  const messages = useMemo(() => found(all, search), [all, search]);
+  const messages = useMemo(() => matching(all, search), [all, search]);
   const first = Math.max(0, messages.length - shown);
 
   useLayoutEffect(() => {
@@ -71,14 +71,14 @@ export function Chat({ messages: all, name, isSearched = false }: { messages: re
   );
 }
 
-function found(messages: readonly string[], search: string): { json: string; index: number }[] {
-  const wanted = search.trim().toLowerCase();
+function matching(messages: readonly string[], search: string): { json: string; index: number }[] {
+  const term = search.trim().toLowerCase();
   const all = messages.map((json, index) => ({ json, index }));
-  return wanted ? all.filter(({ json }) => contains(messageOf(json), wanted)) : all;
+  return term ? all.filter(({ json }) => contains(messageOf(json), term)) : all;
 }
 
-const contains = ({ role, text, parts }: Message, wanted: string) =>
-  [role, text, ...parts.map(({ json }) => readable(json))].some((text) => text.toLowerCase().includes(wanted));
+const contains = ({ role, text, parts }: Message, term: string) =>
+  [role, text, ...parts.map(({ json }) => readable(json))].some((text) => text.toLowerCase().includes(term));
 
 function Bubble({ json, index }: { json: string; index: number }) {
   const message = useMemo(() => messageOf(json), [json]);
@@ -99,11 +99,11 @@ function Bubble({ json, index }: { json: string; index: number }) {
 
 function Folded({ text }: { text: string }) {
   const [isOpen, setOpen] = useState(false);
-  const isLong = text.length > FOLD;
+  const isLong = text.length > FOLDED_MAX;
   return (
     <>
       <p class="bubble-text" dir="auto">
-        {visible(text.slice(0, isOpen ? OPEN_MAX : FOLD))}
+        {visible(text.slice(0, isOpen ? OPEN_MAX : FOLDED_MAX))}
         {isLong && !isOpen && "…"}
       </p>
       {isLong && (
@@ -116,8 +116,8 @@ function Folded({ text }: { text: string }) {
 }
 
 /** A message part other than text. Initially closed, unless it is the main content of its message. */
-function PartBox({ part: { name, json, text, isOpen: isWanted = false } }: { part: Part }) {
-  const isOpenAtFirst = isWanted && json.length <= FOLD;
+function PartBox({ part: { name, json, text, isOpen: isMain = false } }: { part: Part }) {
+  const isOpenAtFirst = isMain && json.length <= FOLDED_MAX;
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const part = text ?? (json.length > PART_MAX ? json : pretty(json));
   const shown = part.length > PART_MAX ? part.slice(0, PART_MAX) + "…" : part;

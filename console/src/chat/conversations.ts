@@ -2,21 +2,21 @@ import { Doc } from "../json/rows.js";
 import { kindAt } from "../json/text.js";
 import { isMessage, messagesOf } from "./messages.js";
 
-const docs = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
+const conversationsByState = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
 /** Caches parsed messages by the JSON text of a key's value. When one key changes, only that key is parsed again. */
-let texts = new Map<string, string[] | undefined>();
+let cache = new Map<string, string[] | undefined>();
 
 export function conversations(state: ReadonlyMap<string, string>): Map<string, string[]> {
-  let found = docs.get(state);
+  let found = conversationsByState.get(state);
   if (found) return found;
-  const kept = new Map<string, string[] | undefined>();
+  const nextCache = new Map<string, string[] | undefined>();
   found = conversationsIn(state, (text) => {
-    const messages = texts.has(text) ? texts.get(text) : messagesOf(new Doc(text));
-    kept.set(text, messages);
+    const messages = cache.has(text) ? cache.get(text) : messagesOf(new Doc(text));
+    nextCache.set(text, messages);
     return messages;
   });
-  texts = kept;
-  docs.set(state, found);
+  cache = nextCache;
+  conversationsByState.set(state, found);
   return found;
 }
 
@@ -32,6 +32,6 @@ export function conversationsIn(
   return found;
 }
 
-export const mainOf = (keys: readonly string[]) => keys.find((key) => key === "messages") ?? keys[0];
+export const mainKey = (keys: readonly string[]) => keys.find((key) => key === "messages") ?? keys[0];
 
-export const messagesIn = (values: string[]) => (2 * values.filter(isMessage).length > values.length ? values : undefined);
+export const ifMostlyMessages = (values: string[]) => (2 * values.filter(isMessage).length > values.length ? values : undefined);

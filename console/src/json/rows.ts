@@ -1,6 +1,6 @@
 import { type Child, type Kind, type Span, bytesOf, children, kindAt } from "./text.js";
 
-export const GROUP = 1_000;
+export const GROUP_SIZE = 1_000;
 
 /** A JSON text with a cache of its parsed parts. */
 export class Doc {
@@ -61,7 +61,7 @@ export function rowsBelow(doc: Doc, path: string, isOpen: (path: string) => bool
   const enter = (span: Span, depth: number, path: string, range?: [number, number]) => {
     const children = doc.children(span);
     const [next, to] = range ?? [0, children.length];
-    levels.push({ span, children, next, to, isGrouped: to - next > GROUP, depth, path });
+    levels.push({ span, children, next, to, isGrouped: to - next > GROUP_SIZE, depth, path });
   };
   enter(doc.root, 1, path);
   for (let level = levels.at(-1); level; level = levels.at(-1)) {
@@ -69,7 +69,7 @@ export function rowsBelow(doc: Doc, path: string, isOpen: (path: string) => bool
     if (next >= to) {
       levels.pop();
     } else if (level.isGrouped) {
-      const range: [number, number] = [next, Math.min(next + GROUP, to)];
+      const range: [number, number] = [next, Math.min(next + GROUP_SIZE, to)];
       const path = `${level.path}\n${next}…`;
       const row: Row = { path, depth, doc, label: `${next} … ${range[1] - 1}`, kind: "group", value: span, isOpen: isOpen(path), range };
       rows.push(row);

@@ -89,8 +89,8 @@ export function children(text: string, span: Span): Child[] {
 
 /** Returns a member's value. If the key occurs several times, returns the last value. */
 export function member(text: string, span: Span, name: string): Span | undefined {
-  const wanted = children(text, span).findLast(({ key }) => key && decoded(text, key) === name);
-  return wanted?.value;
+  const match = children(text, span).findLast(({ key }) => key && decoded(text, key) === name);
+  return match?.value;
 }
 
 export function decoded(text: string, span: Span): string {
@@ -102,8 +102,8 @@ export function decoded(text: string, span: Span): string {
 }
 
 export function membersOf(text: string): Map<string, string> {
-  const whole = { start: skip(text, 0), end: text.length };
-  const named = children(text, whole).filter(({ key }) => key);
+  const root = { start: skip(text, 0), end: text.length };
+  const named = children(text, root).filter(({ key }) => key);
   return new Map(named.map(({ key, value }) => [decoded(text, key!), text.slice(value.start, value.end)]));
 }
 

@@ -4,10 +4,7 @@
  */
 const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb]`;
 
-/**
- * Matches an emoji with a modifier or a selector. Selectors and joiners are allowed only within emoji. Elsewhere, they
- * could hide content.
- */
+/** Matches an emoji with a modifier or selector. Outside of emoji, selectors and joiners could hide content. */
 const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?`;
 const SHOWN = String.raw`${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3`;
 
@@ -25,7 +22,7 @@ export function visible(text: string): string {
 
 /** Returns visible text on one line. Text longer than `max` UTF-16 units ends in an ellipsis. */
 export function excerpt(text: string, max: number): string {
-  const part = text.length > max ? whole(text.slice(0, max)) + "…" : text;
+  const part = text.length > max ? withoutLoneSurrogate(text.slice(0, max)) + "…" : text;
   return visible(part.replace(/[\n\t]/g, (unit) => (unit === "\n" ? "⏎" : " ")));
 }
 
@@ -58,4 +55,4 @@ function unescaped(json: string): string {
 }
 
 /** Removes a lone high surrogate from the end of truncated text. */
-const whole = (text: string) => text.replace(/[\ud800-\udbff]$/, "");
+const withoutLoneSurrogate = (text: string) => text.replace(/[\ud800-\udbff]$/, "");

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { NO_ID, type Problem, asProblem } from "../api/problem.js";
-import { call, returns } from "../api/request.js";
+import { call, recoveries } from "../api/request.js";
 import { getArchive, listArchives } from "../api/threads.js";
 import type { Archive } from "../api/types.js";
 import { conversations } from "../chat/conversations.js";
@@ -54,18 +54,18 @@ export function ArchivesPage() {
     isBusy.current = false;
     if (can("threads.read")) void read(null);
     return () => controller.current.abort();
-  }, [read, returns.value]);
+  }, [read, recoveries.value]);
 
-  const nearEnd = useCallback(() => {
+  const readNext = useCallback(() => {
     if (cursor) void read(cursor);
   }, [read, cursor]);
 
   if (!can("threads.read")) return <Missing right="threads.read" />;
   const search = (event: Event) => {
     event.preventDefault();
-    const wanted = id.trim();
-    if (isThreadId(wanted)) go(hrefOfArchive(wanted));
-    else if (wanted) setProblem(NO_ID);
+    const threadId = id.trim();
+    if (isThreadId(threadId)) go(hrefOfArchive(threadId));
+    else if (threadId) setProblem(NO_ID);
   };
   return (
     <>
@@ -100,7 +100,7 @@ export function ArchivesPage() {
         {count(archives.length)} {archives.length === 1 ? "archive" : "archives"}
         {cursor ? " so far" : ""}, the oldest end first{" "}
         {cursor && (
-          <button type="button" onClick={nearEnd}>
+          <button type="button" onClick={readNext}>
             Read on
           </button>
         )}
@@ -109,7 +109,7 @@ export function ArchivesPage() {
         name="Archives"
         length={archives.length}
         rowHeight={56}
-        onNearEnd={nearEnd}
+        onNearEnd={readNext}
         row={(index, { isActive: _, ...properties }) => {
           const archive = archives[index]!;
           const title = titleOf(archive.metadata);

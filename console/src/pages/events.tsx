@@ -16,7 +16,7 @@ import { VirtualList } from "../ui/virtual-list.js";
 /** Maximum number and total JSON length of the events in memory. One event can contain a state of 256 KiB. */
 const EVENTS_MAX = 2_000;
 const EVENT_UNITS_MAX = 16 * 1_048_576;
-const GATHER_MS = 200;
+const BATCH_MS = 200;
 const PRETTY_MAX = 100_000;
 
 interface ShownEvent {
@@ -51,7 +51,7 @@ export function EventsPage() {
       const fresh = waiting.reverse();
       waiting = [];
       setEvents((before) => bounded([...fresh, ...before]));
-    }, GATHER_MS);
+    }, BATCH_MS);
     setEvents([]);
     setProblem(undefined);
     const stop = listen("/v1/events", { type: [...types] }, {
@@ -70,8 +70,8 @@ export function EventsPage() {
   }, [types, isAllowed]);
 
   const found = useMemo(() => {
-    const wanted = search.trim().toLowerCase();
-    return wanted ? events.filter(({ subject, json }) => subject.toLowerCase().includes(wanted) || json.toLowerCase().includes(wanted)) : events;
+    const term = search.trim().toLowerCase();
+    return term ? events.filter(({ subject, json }) => subject.toLowerCase().includes(term) || json.toLowerCase().includes(term)) : events;
   }, [events, search]);
 
   if (!isAllowed) return <Missing right="events" />;

@@ -13,7 +13,7 @@ import { Empty, Failure } from "../ui/notices.js";
 export function Finder({ hash, among, page }: { hash: string; among: "threads" | "archives"; page: (id: string) => ComponentChild }) {
   const [id, setId] = useState(() => recall(hash));
   const [seen, setSeen] = useState(0);
-  const [isOver, setOver] = useState(false);
+  const [isMissing, setMissing] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [attempt, setAttempt] = useState(0);
 
@@ -27,7 +27,7 @@ export function Finder({ hash, among, page }: { hash: string; among: "threads" |
         if (found) {
           remember(found);
           setId(found);
-        } else setOver(true);
+        } else setMissing(true);
       },
       (error: unknown) => {
         if (!controller.signal.aborted) setProblem(asProblem(error));
@@ -42,7 +42,7 @@ export function Finder({ hash, among, page }: { hash: string; among: "threads" |
       <h1>{among === "threads" ? "Thread" : "Archive"}</h1>
       {problem ? (
         <Failure problem={problem} onRetry={() => setAttempt(attempt + 1)} />
-      ) : isOver ? (
+      ) : isMissing ? (
         <Empty title="No thread has this address.">
           <p>
             Addresses contain a hash of the id, {hash}. Among {count(seen)} threads and archives there is none with it: it has ended and left the

@@ -18,8 +18,8 @@ import { Command, ThreadId } from "../ui/copy.js";
 import { Failure, Missing } from "../ui/notices.js";
 
 const KEY = "messages";
-const NEW = { metadata: { title: "Playground" }, state: { [KEY]: [] } };
-const RECORDS = 50;
+const NEW_THREAD = { metadata: { title: "Playground" }, state: { [KEY]: [] } };
+const RECORDS_MAX = 50;
 
 const thread = signal<Thread | undefined>(undefined);
 
@@ -33,13 +33,13 @@ export function PlaygroundPage() {
   if (!can("threads")) return <Missing right="threads" />;
   const create = async () => {
     try {
-      thread.value = threadOf((await call("/v1/threads", { method: "POST", body: JSON.stringify(NEW) })).text);
+      thread.value = threadOf((await call("/v1/threads", { method: "POST", body: JSON.stringify(NEW_THREAD) })).text);
       setProblem(undefined);
     } catch (error) {
       setProblem(asProblem(error));
     }
   };
-  const made = thread.value;
+  const created = thread.value;
   return (
     <>
       <h1>Playground</h1>
@@ -51,14 +51,14 @@ export function PlaygroundPage() {
         <h2>1. Create a thread</h2>
         <div class="actions">
           <button type="button" class="primary" onClick={create}>
-            {made ? "Create another thread" : "Create a thread"}
+            {created ? "Create another thread" : "Create a thread"}
           </button>
-          {made && <ThreadId id={made.id} whole />}
+          {created && <ThreadId id={created.id} whole />}
         </div>
-        <Command name="command to create a thread" text={curl("POST", "/v1/threads", { body: JSON.stringify(NEW) , headers: [] })} />
+        <Command name="command to create a thread" text={curl("POST", "/v1/threads", { body: JSON.stringify(NEW_THREAD) , headers: [] })} />
       </section>
       {problem && <Failure problem={problem} />}
-      {made && <Panes key={made.id} thread={made} />}
+      {created && <Panes key={created.id} thread={created} />}
     </>
   );
 }
@@ -66,7 +66,7 @@ export function PlaygroundPage() {
 const pushPath = (id: string) => `${keyPath(id, KEY)}/push`;
 
 const push = (id: string, role: string, content: string) =>
-  call(pushPath(id), { method: "POST", query: { max_records: RECORDS }, body: JSON.stringify({ role, content }) });
+  call(pushPath(id), { method: "POST", query: { max_records: RECORDS_MAX }, body: JSON.stringify({ role, content }) });
 
 const WRITERS = [
   { name: "Left", role: "user" },
@@ -78,12 +78,12 @@ const helloOf = (name: string) => `Hello from the ${name.toLowerCase()} pane`;
 const signedBy = ({ signed_id }: Thread) => [`x-thread-id: ${signed_id ?? ""}`];
 
 const pushLine = (thread: Thread, role: string, content: string) =>
-  curl("POST", `/v1/threads/current/state/${KEY}/push?max_records=${RECORDS}`, { body: JSON.stringify({ role, content }), headers: signedBy(thread) });
+  curl("POST", `/v1/threads/current/state/${KEY}/push?max_records=${RECORDS_MAX}`, { body: JSON.stringify({ role, content }), headers: signedBy(thread) });
 
 function Panes({ thread }: { thread: Thread }) {
   const [problem, setProblem] = useState<Problem>();
-  const signed = signedBy(thread);
-  const both = async () => {
+  const headers = signedBy(thread);
+  const pushBoth = async () => {
     const time = clockTime(Date.now());
     try {
       await Promise.all(WRITERS.map(({ name, role }) => push(thread.id, role, `From the ${name.toLowerCase()} pane at ${time}`)));
@@ -102,7 +102,7 @@ function Panes({ thread }: { thread: Thread }) {
           ))}
         </div>
         <div class="actions">
-          <button type="button" class="primary" onClick={both}>
+          <button type="button" class="primary" onClick={pushBoth}>
             Add from both at once
           </button>
         </div>
@@ -112,8 +112,8 @@ function Panes({ thread }: { thread: Thread }) {
       <section class="step">
         <h2>3. Read it, and listen</h2>
         <p class="dim">These commands send the signed id of this thread, like a browser that uses your application. They can access no other thread.</p>
-        <Command name="command to read" text={curl("GET", `/v1/threads/current/state/${KEY}?tail=20`, { headers: signed })} />
-        <Command name="command to listen" text={curl("GET", "/v1/threads/current/events?values=true", { headers: signed }).replace("curl -s", "curl -sN")} />
+        <Command name="command to read" text={curl("GET", `/v1/threads/current/state/${KEY}?tail=20`, { headers })} />
+        <Command name="command to listen" text={curl("GET", "/v1/threads/current/events?values=true", { headers }).replace("curl -s", "curl -sN")} />
         <div class="actions">
           <a class="button" href={hrefOfThread(thread.id)}>
             Open its page
@@ -148,7 +148,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
         if (state === "open") void read();
       },
       onEvent: ({ data }) => {
-        const values = at(data, "data", "values", KEY);
+        const values = memberAt(data, "data", "values", KEY);
         if (values === undefined) void read();
         else setMessages(elementsOf(values));
       },
@@ -176,7 +176,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
         <span class={isOpen ? "status on" : "status off"}>{isOpen ? "listening" : "not connected"}</span>
       </div>
       <ol class="pane-messages" tabIndex={0} aria-label={`Messages in the ${name.toLowerCase()} pane`}>
-        {messages.slice(-RECORDS).map((json, i) => {
+        {messages.slice(-RECORDS_MAX).map((json, i) => {
           const message = messageOf(json);
           return (
             <li key={i}>
@@ -197,7 +197,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
   );
 }
 
-function at(text: string, ...names: string[]): string | undefined {
+function memberAt(text: string, ...names: string[]): string | undefined {
   let span = new Doc(text).root;
   for (const name of names) {
     const found = member(text, span, name);

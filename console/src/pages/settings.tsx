@@ -16,9 +16,9 @@ export function SettingsPage() {
   );
   const [search, setSearch] = useState("");
   const [isChangedOnly, setChangedOnly] = useState(false);
-  const wanted = search.trim().toLowerCase();
+  const term = search.trim().toLowerCase();
   const found = (value ?? []).filter(
-    ({ name, help, source }) => (name + help).toLowerCase().includes(wanted) && (!isChangedOnly || source !== "default"),
+    ({ name, help, source }) => (name + help).toLowerCase().includes(term) && (!isChangedOnly || source !== "default"),
   );
   const groups = [...new Set(found.map(({ group }) => group))];
   return (

@@ -34,8 +34,8 @@ export function WebhooksPage() {
   const [search, setSearch] = useState("");
   if (!isAllowed) return <Missing right="webhooks" />;
   const close = () => setOpen(undefined);
-  const wanted = search.trim().toLowerCase();
-  const found = value?.filter(({ id, url, name, events }) => [id, url, name ?? "", ...events].some((text) => text.toLowerCase().includes(wanted)));
+  const term = search.trim().toLowerCase();
+  const found = value?.filter(({ id, url, name, events }) => [id, url, name ?? "", ...events].some((text) => text.toLowerCase().includes(term)));
   return (
     <>
       <header class="page-head">

@@ -23,7 +23,7 @@ export const latest = signal<Snapshot | undefined>(undefined);
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** Series of one session. Each source has its own, because `/v1/stats` and `/metrics` identify replicas differently. */
+/** Figures since the login, separate for each source: `/v1/stats` and `/metrics` identify replicas differently. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -33,11 +33,11 @@ class Series {
 let series = new Series();
 
 async function collect(): Promise<void> {
-  const own = series;
-  const known = Math.max(1, own.stats.heard(Date.now()).length, own.metrics.heard(Date.now()).length);
-  const calls = Array.from({ length: Math.min(CALLS_MAX, known) }, () => [readStats, readMetrics]).flat();
-  await Promise.all(shuffled(calls).map((read) => read(own)));
-  if (own === series) publish();
+  const current = series;
+  const replicaCount = Math.max(1, current.stats.activeAt(Date.now()).length, current.metrics.activeAt(Date.now()).length);
+  const calls = Array.from({ length: Math.min(CALLS_MAX, replicaCount) }, () => [readStats, readMetrics]).flat();
+  await Promise.all(shuffled(calls).map((read) => read(current)));
+  if (current === series) publish();
 }
 
 /** Shuffles calls. Otherwise a round-robin load balancer could always send the same call to the same replica. */
@@ -46,11 +46,11 @@ const shuffled = <T>(items: T[]): T[] => items.map((item) => [Math.random(), ite
 function publish(): void {
   const at = Date.now();
   const { stats, metrics } = series;
-  const hasStats = stats.heard(at).length > 0;
+  const hasStats = stats.activeAt(at).length > 0;
   const main = hasStats ? stats : metrics;
   const snapshot = main.snapshot(at);
   source.value = hasStats ? "stats" : snapshot ? "metrics" : "nothing";
-  replicas.value = main.heard(at);
+  replicas.value = main.activeAt(at);
   if (!snapshot) return;
   // only `/metrics` has these values
   const { created, ended, sizes } = metrics.snapshot(at) ?? snapshot;
@@ -69,24 +69,24 @@ function publish(): void {
 }
 
 /** Reads `/v1/stats`, unless the server does not support it or the key has no right to read it. */
-async function readStats(own: Series): Promise<void> {
-  if (!can("admin") || own.hasStats === false) return;
+async function readStats(current: Series): Promise<void> {
+  if (!can("admin") || current.hasStats === false) return;
   try {
     const { text } = await call("/v1/stats");
-    own.hasStats = true;
-    own.stats.take(snapshotOfStats(JSON.parse(text) as Stats, Date.now()));
-    if (own === series) statsProblem.value = undefined;
+    current.hasStats = true;
+    current.stats.add(snapshotOfStats(JSON.parse(text) as Stats, Date.now()));
+    if (current === series) statsProblem.value = undefined;
   } catch (error) {
     const problem = asProblem(error);
-    if (problem.status === 404) own.hasStats = false;
-    if (own === series) statsProblem.value = problem;
+    if (problem.status === 404) current.hasStats = false;
+    if (current === series) statsProblem.value = problem;
   }
 }
 
 /** Reads `/metrics`, unless the server serves its metrics at a different address. */
-async function readMetrics(own: Series): Promise<void> {
+async function readMetrics(current: Series): Promise<void> {
   try {
-    own.metrics.take(snapshotOf((await call("/metrics")).text, Date.now()));
+    current.metrics.add(snapshotOf((await call("/metrics")).text, Date.now()));
   } catch {
   }
 }
@@ -94,9 +94,9 @@ async function readMetrics(own: Series): Promise<void> {
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 async function tick(): Promise<void> {
-  const own = series;
+  const current = series;
   if (!document.hidden && isReachable.value) await collect();
-  if (own === series) timer = setTimeout(() => void tick(), points.value.length < 2 ? FIRST_INTERVAL_MS : INTERVAL_MS);
+  if (current === series) timer = setTimeout(() => void tick(), points.value.length < 2 ? FIRST_INTERVAL_MS : INTERVAL_MS);
 }
 
 // Collects figures during the whole session, so that the overview can plot the past.

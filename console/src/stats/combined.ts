@@ -59,9 +59,9 @@ function ranked(rankings: (Ranking | undefined)[], add: (a: number, b: number) =
 }
 
 function folded<K, V>(entries: readonly (readonly [K, V])[], add: (a: V, b: V) => V): Map<K, V> {
-  const found = new Map<K, V>();
-  for (const [key, value] of entries) found.set(key, found.has(key) ? add(found.get(key)!, value) : value);
-  return found;
+  const result = new Map<K, V>();
+  for (const [key, value] of entries) result.set(key, result.has(key) ? add(result.get(key)!, value) : value);
+  return result;
 }
 
 type Maybe = number | null | undefined;
@@ -69,13 +69,13 @@ type Maybe = number | null | undefined;
 const isNumber = (value: Maybe): value is number => value !== null && value !== undefined;
 
 function sum(values: Maybe[]): number | undefined {
-  const known = values.filter(isNumber);
-  return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) : undefined;
+  const numbers = values.filter(isNumber);
+  return numbers.length > 0 ? numbers.reduce((sum, value) => sum + value, 0) : undefined;
 }
 
 function highest(values: Maybe[]): number | undefined {
-  const known = values.filter(isNumber);
-  return known.length > 0 ? Math.max(...known) : undefined;
+  const numbers = values.filter(isNumber);
+  return numbers.length > 0 ? Math.max(...numbers) : undefined;
 }
 
 const slowest = (all: Percentiles[]): Percentiles => ({

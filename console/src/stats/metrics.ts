@@ -18,8 +18,8 @@ export function snapshotOf(text: string, at: number): Snapshot {
     const [, name, labels = "", number] = LINE.exec(line) ?? [];
     if (!name) continue;
     const value = Number(number);
-    const label = (wanted: string) => {
-      for (const [, label, text] of labels.matchAll(LABEL)) if (label === wanted) return text;
+    const label = (labelName: string) => {
+      for (const [, name, text] of labels.matchAll(LABEL)) if (name === labelName) return text;
       return undefined;
     };
     if (name === "threadkeep_http_requests_total") {
@@ -30,12 +30,12 @@ export function snapshotOf(text: string, at: number): Snapshot {
       const bound = boundOf(label("le"));
       const route = label("route") ?? "";
       add(latency, bound, value);
-      add(of(byRoute, route), bound, value);
+      add(bucketsOf(byRoute, route), bound, value);
     } else if (name === "threadkeep_store_duration_seconds_bucket") {
       if (value === 0) continue;
       const bound = boundOf(label("le"));
       add(store, bound, value);
-      add(of(byOperation, label("operation") ?? ""), bound, value);
+      add(bucketsOf(byOperation, label("operation") ?? ""), bound, value);
     } else if (name === "threadkeep_state_size_bytes_bucket") {
       const le = label("le");
       add(sizes, le === "+Inf" ? Infinity : Number(le), value);
@@ -57,8 +57,8 @@ export function snapshotOf(text: string, at: number): Snapshot {
     errors,
     latency: { buckets: latency },
     store: { buckets: store },
-    routes: [...byRoute].map(([route, buckets]) => ({ route, requests: most(buckets), errors: undefined, ...figures(buckets) })),
-    storeRows: [...byOperation].map(([operation, buckets]) => ({ operation, calls: most(buckets), failures: undefined, ...figures(buckets) })),
+    routes: [...byRoute].map(([route, buckets]) => ({ route, requests: totalOf(buckets), errors: undefined, ...figures(buckets) })),
+    storeRows: [...byOperation].map(([operation, buckets]) => ({ operation, calls: totalOf(buckets), failures: undefined, ...figures(buckets) })),
     threads: undefined,
     created: gauges.get("threadkeep_threads_created_total"),
     ended,
@@ -76,20 +76,20 @@ const boundOf = (le: string | undefined) => (le === "+Inf" ? Infinity : Number(l
 
 const add = (buckets: Buckets, bound: number, value: number) => void buckets.set(bound, (buckets.get(bound) ?? 0) + value);
 
-function of(all: Map<string, Buckets>, name: string): Buckets {
+function bucketsOf(all: Map<string, Buckets>, name: string): Buckets {
   let buckets = all.get(name);
   if (!buckets) all.set(name, (buckets = new Map()));
   return buckets;
 }
 
-const most = (buckets: Buckets) => Math.max(0, ...buckets.values());
+const totalOf = (buckets: Buckets) => Math.max(0, ...buckets.values());
 
 export function deliveriesOf(text: string): Map<string, number> {
-  const found = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const [, labels = "", value] of text.matchAll(/^threadkeep_deliveries_total\{(.*)\} (\S+)$/gm)) {
     if (!labels.includes('consumer="webhook"')) continue;
     const outcome = /outcome="([^"]*)"/.exec(labels)?.[1] ?? labels;
-    found.set(outcome, (found.get(outcome) ?? 0) + Number(value));
+    counts.set(outcome, (counts.get(outcome) ?? 0) + Number(value));
   }
-  return found;
+  return counts;
 }

@@ -16,31 +16,31 @@ export interface Replica {
 
 /** Keeps one series per replica, because a load balancer may send each request to a different replica. */
 export class Replicas {
-  #heard = new Map<string, Replica>();
+  #replicas = new Map<string, Replica>();
   #numbers = 0;
 
-  take(snapshot: Snapshot): void {
-    const before = this.#heard.get(snapshot.replica);
+  add(snapshot: Snapshot): void {
+    const before = this.#replicas.get(snapshot.replica);
     if (before && snapshot.at - before.snapshot.at < SPAN_MIN_MS) return;
-    this.#heard.delete(snapshot.replica);
-    this.#heard.set(snapshot.replica, {
+    this.#replicas.delete(snapshot.replica);
+    this.#replicas.set(snapshot.replica, {
       number: before?.number ?? ++this.#numbers,
       snapshot,
       sample: sampleOf(before?.snapshot, snapshot),
     });
-    if (this.#heard.size > REPLICAS_MAX) this.#heard.delete(this.#heard.keys().next().value!);
+    if (this.#replicas.size > REPLICAS_MAX) this.#replicas.delete(this.#replicas.keys().next().value!);
   }
 
-  heard(at: number): Replica[] {
-    for (const [id, { snapshot }] of this.#heard) if (at - snapshot.at > SILENT_MS) this.#heard.delete(id);
-    return [...this.#heard.values()].sort((a, b) => a.number - b.number);
+  activeAt(at: number): Replica[] {
+    for (const [id, { snapshot }] of this.#replicas) if (at - snapshot.at > SILENT_MS) this.#replicas.delete(id);
+    return [...this.#replicas.values()].sort((a, b) => a.number - b.number);
   }
 
   snapshot(at: number): Snapshot | undefined {
-    return combinedSnapshot(this.heard(at).map(({ snapshot }) => snapshot));
+    return combinedSnapshot(this.activeAt(at).map(({ snapshot }) => snapshot));
   }
 
   sample(at: number): Sample | undefined {
-    return combinedSample(this.heard(at).map(({ sample }) => sample));
+    return combinedSample(this.activeAt(at).map(({ sample }) => sample));
   }
 }

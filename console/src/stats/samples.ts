@@ -78,7 +78,7 @@ export interface Point extends Sample {
   replicas: ReadonlyMap<number, Sample>;
 }
 
-const NOTHING: Percentiles = { p50: null, p90: null, p99: null };
+const NO_PERCENTILES: Percentiles = { p50: null, p90: null, p99: null };
 
 export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample {
   const seconds = before ? (after.at - before.at) / 1_000 : 0;
@@ -103,7 +103,7 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
     latency: percentiles(before?.latency, after.latency),
     store: percentiles(before?.store, after.store),
     // sizes are counted since the process started, so a single snapshot cannot show recent sizes
-    sizes: before ? percentiles(before.sizes, after.sizes) : NOTHING,
+    sizes: before ? percentiles(before.sizes, after.sizes) : NO_PERCENTILES,
     threads: after.threads ?? null,
     memoryBytes: after.memoryBytes ?? null,
     lagMs: after.lagMs ?? null,
@@ -111,24 +111,24 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
 }
 
 export function percentiles(before: Latency, after: Latency): Percentiles {
-  if (!after) return NOTHING;
+  if (!after) return NO_PERCENTILES;
   if ("percentiles" in after) return after.percentiles;
   const earlier = before && "buckets" in before ? before.buckets : new Map<number, number>();
   const counts = [...after.buckets].sort(([a], [b]) => a - b).map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)] as const);
-  const at = (part: number) => quantile(counts, part);
+  const at = (fraction: number) => quantile(counts, fraction);
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
 /** Returns a quantile of cumulative buckets. Interpolates within a bucket like Prometheus. */
-function quantile(counts: (readonly [number, number])[], part: number): number | null {
-  const all = counts.at(-1)?.[1] ?? 0;
-  if (all <= 0) return null;
-  const wanted = part * all;
+function quantile(counts: (readonly [number, number])[], fraction: number): number | null {
+  const total = counts.at(-1)?.[1] ?? 0;
+  if (total <= 0) return null;
+  const target = fraction * total;
   let [low, below] = [0, 0];
   for (const [bound, count] of counts) {
-    if (count >= wanted) {
+    if (count >= target) {
       if (!Number.isFinite(bound)) return low;
-      return count === below ? bound : low + ((bound - low) * (wanted - below)) / (count - below);
+      return count === below ? bound : low + ((bound - low) * (target - below)) / (count - below);
     }
     [low, below] = [bound, count];
   }

@@ -2,7 +2,7 @@ import { hrefOfThread } from "../ids.js";
 import { shortId } from "../format.js";
 import { announce } from "./announce.js";
 
-/** Copies text to the clipboard. Uses `execCommand` where the clipboard API is unavailable. That API requires HTTPS or localhost. */
+/** Copies text to the clipboard. Falls back to `execCommand`, because the clipboard API requires HTTPS or localhost. */
 async function copy(text: string, name: string): Promise<void> {
   try {
     if (navigator.clipboard) {

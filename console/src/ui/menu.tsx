@@ -47,10 +47,10 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
     else if (!isOpen && key === "ArrowDown") openAt(0);
     else if (!isOpen && key === "ArrowUp") openAt(-1);
     else if (isOpen && /^(ArrowDown|ArrowUp|Home|End)$/.test(key)) {
-      const all = itemsShown();
-      const at = all.indexOf(document.activeElement as HTMLElement);
-      const next = { ArrowDown: (at + 1) % all.length, ArrowUp: at <= 0 ? -1 : at - 1, Home: 0, End: -1 }[key]!;
-      all.at(next)?.focus();
+      const menuItems = itemsShown();
+      const index = menuItems.indexOf(document.activeElement as HTMLElement);
+      const next = { ArrowDown: (index + 1) % menuItems.length, ArrowUp: index <= 0 ? -1 : index - 1, Home: 0, End: -1 }[key]!;
+      menuItems.at(next)?.focus();
     } else {
       // disables page shortcuts while the menu is open
       if (isOpen) event.stopPropagation();

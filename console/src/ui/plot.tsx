@@ -35,7 +35,7 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const axis = { stroke: color("--dim"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
-    const made = new uPlot(
+    const instance = new uPlot(
       {
         width: element.clientWidth,
         height: 180,
@@ -64,13 +64,13 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
       [times, ...lines.map(({ values }) => values)] as uPlot.AlignedData,
       element,
     );
-    showNewest(made);
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: 180 }));
+    showNewest(instance);
+    plot.current = instance;
+    const observer = new ResizeObserver(() => instance.setSize({ width: element.clientWidth, height: 180 }));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      instance.destroy();
     };
   }, [labels, unit, shownTheme.value]);
 

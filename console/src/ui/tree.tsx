@@ -39,11 +39,11 @@ export function Tree({
     const isOpen = (path: string) => toggled.has(path) !== (isOpenAtFirst && !path.includes("\n"));
     const rows: Row[] = [];
     const keys = new Map<Row, string>();
-    const kept = new Map<string, Doc>();
+    const nextDocs = new Map<string, Doc>();
     for (const [key, text] of values) {
-      const known = docs.current.get(key);
-      const doc = known?.text === text ? known : new Doc(text);
-      kept.set(key, doc);
+      const cached = docs.current.get(key);
+      const doc = cached?.text === text ? cached : new Doc(text);
+      nextDocs.set(key, doc);
       const kind = kindAt(text, 0);
       const path = JSON.stringify(key);
       const isNested = kind === "object" || kind === "array";
@@ -52,7 +52,7 @@ export function Tree({
       keys.set(row, key);
       if (row.isOpen) for (const below of rowsBelow(doc, path, isOpen)) rows.push(below);
     }
-    docs.current = kept;
+    docs.current = nextDocs;
     return { rows, keys };
   }, [values, toggled]);
 

@@ -2,7 +2,7 @@ import type { ComponentChild } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useActiveList } from "../keyboard.js";
 
-const SPARE = 8;
+const OVERSCAN_ROWS = 8;
 
 /**
  * Renders only the visible lines. All lines have the same height. The list scrolls with the page, so that phones have
@@ -39,15 +39,15 @@ export function VirtualList({
     const measure = () => {
       frame = 0;
       const top = scroller.getBoundingClientRect().top - list.getBoundingClientRect().top;
-      const first = Math.max(0, Math.floor(top / rowHeight) - SPARE);
-      const last = Math.min(length, Math.ceil((top + scroller.clientHeight) / rowHeight) + SPARE);
+      const first = Math.max(0, Math.floor(top / rowHeight) - OVERSCAN_ROWS);
+      const last = Math.min(length, Math.ceil((top + scroller.clientHeight) / rowHeight) + OVERSCAN_ROWS);
       setRange(([a, b]) => (a === first && b === Math.max(first, last) ? [a, b] : [first, Math.max(first, last)]));
     };
     const later = () => (frame ||= requestAnimationFrame(measure));
     const onScroll = () => {
       later();
       const rest = list.getBoundingClientRect().bottom - scroller.getBoundingClientRect().bottom;
-      if (rest < SPARE * rowHeight) nearEnd.current?.();
+      if (rest < OVERSCAN_ROWS * rowHeight) nearEnd.current?.();
     };
     measure();
     scroller.addEventListener("scroll", onScroll, { passive: true });

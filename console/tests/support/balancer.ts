@@ -9,23 +9,23 @@ export interface Balancer {
 }
 
 export async function startBalancer(...servers: Server[]): Promise<Balancer> {
-  const left = [...servers];
+  const backends = [...servers];
   const agent = new Agent({ keepAlive: true });
-  let turn = 0;
+  let next = 0;
   const proxy = createServer((from, to) => {
-    const { url } = left[turn++ % left.length]!;
-    const onward = request(url + from.url!, { method: from.method!, headers: from.headers, agent }, (answer) => {
-      to.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(to);
+    const { url } = backends[next++ % backends.length]!;
+    const forwarded = request(url + from.url!, { method: from.method!, headers: from.headers, agent }, (response) => {
+      to.writeHead(response.statusCode!, response.headers);
+      response.pipe(to);
     });
-    onward.on("error", () => to.destroy());
-    to.on("close", () => onward.destroy());
-    from.pipe(onward);
+    forwarded.on("error", () => to.destroy());
+    to.on("close", () => forwarded.destroy());
+    from.pipe(forwarded);
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
   after(() => (proxy.closeAllConnections(), proxy.close(), agent.destroy()));
   return {
     url: `http://127.0.0.1:${(proxy.address() as { port: number }).port}`,
-    remove: (server) => void left.splice(left.indexOf(server), 1),
+    remove: (server) => void backends.splice(backends.indexOf(server), 1),
   };
 }

@@ -44,14 +44,14 @@ export async function openPage(server: Server, context: BrowserContext, fragment
 
 /** Records announcements and changed rows, because a page shows them for only a few seconds. */
 function recordTransientContent(): void {
-  const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
-  const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
-  new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  const shownTexts = ((globalThis as unknown as { shownTexts: Set<string> }).shownTexts = new Set());
+  const record = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => shownTexts.add(textContent!));
+  new MutationObserver(record).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 }
 
-export function noted(page: Page, text: string | RegExp): Promise<void> {
-  const all = () => page.evaluate(() => [...(globalThis as unknown as { noted: Set<string> }).noted]);
-  return until(`it has shown ${text}`, async () => (await all()).some((one) => (typeof text === "string" ? one === text : text.test(one))));
+export function waitUntilShown(page: Page, text: string | RegExp): Promise<void> {
+  const texts = () => page.evaluate(() => [...(globalThis as unknown as { shownTexts: Set<string> }).shownTexts]);
+  return until(`it has shown ${text}`, async () => (await texts()).some((one) => (typeof text === "string" ? one === text : text.test(one))));
 }
 
 export async function openConsole(server: Server, fragment = "#/overview", key = API_KEY, context?: BrowserContext): Promise<Page> {

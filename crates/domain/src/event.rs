@@ -25,7 +25,7 @@ pub struct Position {
 /// The unique id of an event: `evt_`, followed by its bucket and position in hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
-    /// The bucket of the log.
+    /// The bucket, which is one partition of the event log.
     pub bucket: u16,
     /// The position in the log.
     pub position: Position,
@@ -40,7 +40,7 @@ pub struct Event {
     pub subject: ScopeId,
     /// When the event happened, in Unix milliseconds. For an expired thread, the time of expiry.
     pub time_ms: u64,
-    /// The life of the thread. Zero for a request about a thread that does not exist.
+    /// The life, which tells apart threads that reuse an id. Zero for a request about a thread that does not exist.
     pub life: Life,
     /// The version of the subject after the event. If the thread has ended, this is its last version.
     pub version: u64,
@@ -225,7 +225,7 @@ pub fn subject_digest(subject: &ScopeId) -> Fingerprint {
 
 impl Heap for Event {
     fn heap_bytes(&self) -> u64 {
-        let told = match &self.kind {
+        let kind_bytes = match &self.kind {
             EventKind::Created { keys, .. }
             | EventKind::Updated { keys, .. }
             | EventKind::KvUpdated { keys } => keys.as_ref().map_or(0, Heap::heap_bytes),
@@ -240,7 +240,7 @@ impl Heap for Event {
             .trace
             .as_ref()
             .map_or(0, |_| heap::array::<TraceParent>(1));
-        self.subject.heap_bytes() + told + trace
+        self.subject.heap_bytes() + kind_bytes + trace
     }
 }
 
@@ -289,8 +289,10 @@ impl FromStr for EventType {
     type Err = EventTypeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        known.ok_or(EventTypeError)
+        let event_type = Self::ALL
+            .into_iter()
+            .find(|event_type| event_type.as_str() == text);
+        event_type.ok_or(EventTypeError)
     }
 }
 
@@ -405,14 +407,14 @@ mod tests {
     }
 
     #[test]
-    fn types_are_known_by_their_names() {
+    fn every_type_parses_from_its_name() {
         for event_type in EventType::ALL {
             assert_eq!(event_type.as_str().parse(), Ok(event_type));
             assert!(EventTypes::ALL.contains(event_type));
         }
         assert_eq!("thread.read".parse::<EventType>(), Err(EventTypeError));
 
-        let some: EventTypes = [EventType::ThreadDestroyed].into_iter().collect();
-        assert!(some.iter().eq([EventType::ThreadDestroyed]));
+        let types: EventTypes = [EventType::ThreadDestroyed].into_iter().collect();
+        assert!(types.iter().eq([EventType::ThreadDestroyed]));
     }
 }

@@ -12,7 +12,7 @@ impl Excerpt<'_> {
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = Self::MAX_BYTES;
+        let mut remaining = Self::MAX_BYTES;
         for character in self.0.chars() {
             // quotes are not escaped, because the text is not enclosed in quotes
             let is_plain = matches!(character, '\'' | '"') || character.is_ascii_alphanumeric();
@@ -20,10 +20,10 @@ impl fmt::Display for Excerpt<'_> {
                 true => 1,
                 false => character.escape_debug().map(char::len_utf8).sum(),
             };
-            if bytes > left {
+            if bytes > remaining {
                 return f.write_str("...");
             }
-            left -= bytes;
+            remaining -= bytes;
             match is_plain {
                 true => f.write_char(character)?,
                 false => write!(f, "{}", character.escape_debug())?,
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_shown_on_one_line_as_it_is_read() {
+    fn text_is_escaped_onto_one_line() {
         for (text, line) in [
             ("", ""),
             ("it's \"b\" `c` é 日本", "it's \"b\" `c` é 日本"),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_text_is_left_out() {
+    fn long_text_is_truncated() {
         assert_eq!(shown(&"a".repeat(64)), "a".repeat(64));
         assert_eq!(shown(&"a".repeat(65)), format!("{}...", "a".repeat(64)));
         assert_eq!(shown(&"é".repeat(33)), format!("{}...", "é".repeat(32)));
@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_leaves_its_line_or_is_longer_than_allowed(text in any::<String>()) {
+        fn output_has_no_control_characters_and_a_bounded_length(text in any::<String>()) {
             let shown = shown(&text);
 
             prop_assert!(!shown.chars().any(char::is_control));

@@ -27,8 +27,8 @@ pub const fn table<T>(capacity: usize) -> u64 {
     block(capacity * 8 / 7 * (size_of::<T>() + 1))
 }
 
-/// Returns the heap size of a B-tree with `len` elements. A node has room for 11 elements. Every node except the root
-/// holds at least 5 elements.
+/// Returns the heap size of a B-tree with `len` elements. A node can hold 11 elements. Every node except the root
+/// holds at least 5.
 pub const fn tree<T>(len: usize) -> u64 {
     let nodes = match len {
         0 => 0,
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_takes_nothing() {
+    fn empty_collections_use_no_memory() {
         assert_eq!(block(0), 0);
         assert_eq!(array::<u64>(0), 0);
         assert_eq!(table::<u64>(0), 0);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_counts_for_nodes_that_are_hardly_filled() {
+    fn a_tree_estimate_assumes_sparsely_filled_nodes() {
         assert_eq!(tree::<u64>(1), tree::<u64>(10));
         assert_eq!(tree::<u64>(50), 10 * tree::<u64>(1));
     }

@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 use super::threads::owner::{Access, OwnerTag};
 
 /// Minimum time for which an answer is stored.
-pub const REMEMBERED: Duration = Duration::from_secs(60);
-/// How many of a thread's newest answers are stored for longer than [`REMEMBERED`]. These answers expire with the
-/// thread, or after [`LONGEST`].
-pub const NEWEST: u64 = 64;
+pub const ANSWER_TTL_MIN: Duration = Duration::from_secs(60);
+/// How many of a thread's newest answers are stored for longer than [`ANSWER_TTL_MIN`]. These answers expire with the
+/// thread, or after [`ANSWER_TTL_MAX`].
+pub const LONG_LIVED_ANSWERS_MAX: u64 = 64;
 /// Maximum time for which an answer is stored.
-pub const LONGEST: Duration = Duration::from_secs(86_400);
+pub const ANSWER_TTL_MAX: Duration = Duration::from_secs(86_400);
 /// Maximum number of stored answers per thread. Once it is reached, writes with new keys are rejected until an answer
 /// expires.
-pub const MOST: u64 = 65_536;
+pub const ANSWERS_MAX: u64 = 65_536;
 /// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";
 /// Maximum total cost of a thread's stored answers. Each answer costs the size of its metadata plus 8 bytes per result.

@@ -84,11 +84,11 @@ impl Rate {
     /// Takes one action and returns the new `full_us`. If the limit is exceeded, returns the time to wait as an error,
     /// in microseconds. That time is at least 1 and at most one interval.
     pub fn take(&self, full_us: u64, now_us: u64) -> Result<u64, u64> {
-        let most_us = now_us + self.tolerance_us();
-        // `full_us` may exceed `most_us` if the clock was set back or the limit was lowered
-        let full_us = full_us.clamp(now_us, most_us) + self.interval_us;
-        if full_us > most_us {
-            Err(full_us - most_us)
+        let max_us = now_us + self.tolerance_us();
+        // `full_us` may exceed `max_us` if the clock was set back or the limit was lowered
+        let full_us = full_us.clamp(now_us, max_us) + self.interval_us;
+        if full_us > max_us {
+            Err(full_us - max_us)
         } else {
             Ok(full_us)
         }
@@ -208,13 +208,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_span_of_time_sees_more_than_the_burst_and_what_it_gives(
+        fn no_period_exceeds_the_burst_plus_its_intervals(
             rate in rates(),
             moments in moments(),
         ) {
             let taken = play(&rate, &moments);
-            for (place, from) in taken.iter().enumerate() {
-                for (more, until) in taken[place..].iter().enumerate() {
+            for (index, from) in taken.iter().enumerate() {
+                for (more, until) in taken[index..].iter().enumerate() {
                     let given = (until - from) / rate.interval_us;
                     prop_assert!((more as u64) < rate.burst + given);
                 }
@@ -222,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn who_waits_as_long_as_told_gets_one_and_not_a_microsecond_earlier(
+        fn the_reported_wait_is_exact(
             rate in rates(),
             moments in moments(),
         ) {
@@ -240,13 +240,13 @@ mod tests {
         }
 
         #[test]
-        fn who_keeps_to_the_interval_is_never_refused(rate in rates(), count in 1_usize..200) {
+        fn one_action_per_interval_is_never_rejected(rate in rates(), count in 1_usize..200) {
             let moments: Vec<_> = (0..count as u64).map(|n| NOW_US + n * rate.interval_us).collect();
             prop_assert_eq!(play(&rate, &moments).len(), count);
         }
 
         #[test]
-        fn what_is_given_back_can_be_taken_at_once(rate in rates(), moments in moments()) {
+        fn a_returned_action_can_be_taken_again_immediately(rate in rates(), moments in moments()) {
             let mut full_us = 0;
             for now_us in moments {
                 if let Ok(taken_us) = rate.take(full_us, now_us) {
@@ -258,7 +258,7 @@ mod tests {
         }
 
         #[test]
-        fn a_clock_that_goes_back_makes_nobody_wait_for_longer_than_an_interval(
+        fn a_clock_set_back_causes_a_wait_of_at_most_one_interval(
             rate in rates(),
             back_us in 0..NOW_US / 2,
         ) {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_read_as_it_is_meant() {
+    fn rates_are_parsed() {
         for (text, rate) in [
             ("60/1m", Rate::new(60, 60, 60)),
             ("1/30s", Rate::new(1, 30, 1)),

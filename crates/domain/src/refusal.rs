@@ -124,9 +124,9 @@ pub enum Refusal {
     /// The thread has an owner, but the request specifies none.
     #[error("the thread has an owner")]
     OwnerRequired,
-    /// The owner must first reserve room for the thread.
-    #[error("no place is reserved for the thread")]
-    NoPlace,
+    /// The write adds a thread to an owner, but no reservation counts the thread against the owner's limit.
+    #[error("no reservation was made for the thread")]
+    NoReservation,
     /// The owner has the maximum number of threads.
     #[error("an owner may have {limit_threads} threads")]
     TooManyThreads {

@@ -6,8 +6,8 @@ pub const LOG_HARD_FACTOR: u32 = 7;
 /// The retention of ended threads and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// How long the data of an expired thread is kept for the reaper. Stored per thread, because a changed setting must
-    /// not revive expired threads.
+    /// How long the data of an expired thread is kept for the reaper, the task that archives it. Stored per thread,
+    /// because a changed setting must not revive expired threads.
     pub grace: Duration,
     /// How long the archive keeps a final state. If zero, the state is kept only while its event is in the log.
     pub archive: Duration,
@@ -25,7 +25,7 @@ impl Retention {
 
     #[doc(hidden)]
     #[must_use]
-    pub fn log_at_most(&self) -> Duration {
+    pub fn log_max(&self) -> Duration {
         self.log.saturating_mul(LOG_HARD_FACTOR)
     }
 }

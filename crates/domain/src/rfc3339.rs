@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_utc_with_milliseconds() {
+    fn times_are_formatted_in_utc_with_milliseconds() {
         assert_eq!(rfc3339(0).unwrap(), "1970-01-01T00:00:00.000Z");
         assert_eq!(
             rfc3339(1_700_000_000_123).unwrap(),
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_in_any_zone() {
+    fn times_are_parsed_in_any_time_zone() {
         for (text, ms) in [
             ("2023-11-14T22:13:20.123Z", Some(1_700_000_000_123)),
             ("2023-11-14T23:13:20.123999+01:00", Some(1_700_000_000_123)),

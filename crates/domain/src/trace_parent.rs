@@ -69,16 +69,16 @@ impl FromStr for TraceParent {
     type Err = TraceParentError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (known, rest) = text
+        let (header, rest) = text
             .as_bytes()
             .split_at_checked(LEN)
             .ok_or(TraceParentError)?;
-        let separators = [known[2], known[35], known[52]];
-        let version = decode::<1>(&known[..2])?[0];
+        let separators = [header[2], header[35], header[52]];
+        let version = decode::<1>(&header[..2])?[0];
         let has_end = rest.is_empty() || version > 0 && rest[0] == b'-';
-        let trace_id = decode(&known[3..35])?;
-        let span_id = decode(&known[36..52])?;
-        let [flags] = decode(&known[53..])?;
+        let trace_id = decode(&header[3..35])?;
+        let span_id = decode(&header[36..52])?;
+        let [flags] = decode(&header[53..])?;
         let is_valid = separators == *b"---" && version != 0xff && has_end;
         if !is_valid || trace_id == [0; 16] || span_id == [0; 8] {
             return Err(TraceParentError);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_refused() {
+    fn malformed_headers_are_rejected() {
         for text in [
             String::new(),
             "00-0-0-0".into(),

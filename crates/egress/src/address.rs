@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_seen_in_every_form() {
+    fn an_ip_address_is_recognized_in_every_notation() {
         for text in [
             "http://127.0.0.1",
             "http://2130706433/",
@@ -194,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn an_ipv4_address_is_the_same_in_every_dress(bits: u32) {
+        fn an_ipv4_address_is_classified_alike_in_every_notation(bits: u32) {
             let plain = Ipv4Addr::from_bits(bits);
             let is_private = nets().any(|net| net.contains(&IpAddr::V4(plain)));
 

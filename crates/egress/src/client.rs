@@ -9,9 +9,9 @@ pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 /// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure`
 /// adds options.
 ///
-/// If the machine has no certificate authorities, logs `failing` as a warning and supports only HTTP.
+/// If the machine has no certificate authorities, logs `consequence` as a warning and supports only HTTP.
 pub fn http_client(
-    failing: &'static str,
+    consequence: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,
 ) -> Client {
     install_tls_provider();
@@ -31,7 +31,7 @@ pub fn http_client(
     builder().build().unwrap_or_else(|error| {
         tracing::warn!(
             error = &error as &dyn Error,
-            "no certificate authorities: {failing}"
+            "no certificate authorities: {consequence}"
         );
         builder()
             .tls_certs_only([])

@@ -36,12 +36,12 @@ impl PublicResolver {
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let found = (self.lookup)(name.as_str().to_owned());
+        let lookup = (self.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            let mut addresses = found.await?;
-            let any = !addresses.is_empty();
+            let mut addresses = lookup.await?;
+            let has_addresses = !addresses.is_empty();
             addresses.retain(|address| is_public(address.ip()));
-            if any && addresses.is_empty() {
+            if has_addresses && addresses.is_empty() {
                 return Err(PrivateAddress.into());
             }
             let addresses: Addrs = Box::new(addresses.into_iter());
@@ -64,12 +64,12 @@ mod tests {
 
     async fn resolve(resolver: &PublicResolver, host: &str) -> Result<Vec<String>, String> {
         match resolver.resolve(host.parse().unwrap()).await {
-            Ok(found) => Ok(found.map(|address| address.ip().to_string()).collect()),
+            Ok(addresses) => Ok(addresses.map(|address| address.ip().to_string()).collect()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn answering(answers: &[&[&str]]) -> PublicResolver {
+    fn resolver_with(answers: &[&[&str]]) -> PublicResolver {
         let parse = |ip: &&str| SocketAddr::new(ip.parse().unwrap(), 0);
         let mut answers: Vec<Vec<_>> = answers
             .iter()
@@ -84,15 +84,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_of_this_host_is_refused() {
-        let refused = resolve(&PublicResolver::system(), "localhost").await;
+    async fn localhost_is_rejected() {
+        let result = resolve(&PublicResolver::system(), "localhost").await;
 
-        assert_eq!(refused, Err(PrivateAddress.to_string()));
+        assert_eq!(result, Err(PrivateAddress.to_string()));
     }
 
     #[tokio::test]
-    async fn a_name_is_judged_anew_each_time() {
-        let resolver = answering(&[&["1.1.1.1"], &["10.0.0.1"], &["1.1.1.1"]]);
+    async fn every_lookup_is_checked() {
+        let resolver = resolver_with(&[&["1.1.1.1"], &["10.0.0.1"], &["1.1.1.1"]]);
 
         assert_eq!(resolve(&resolver, "a").await, Ok(vec!["1.1.1.1".into()]));
         assert!(resolve(&resolver, "a").await.is_err());
@@ -100,8 +100,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn private_addresses_beside_public_ones_are_left_out() {
-        let resolver = answering(&[&["10.0.0.1", "1.1.1.1", "::1", "fd00::1"]]);
+    async fn private_addresses_are_removed_from_mixed_results() {
+        let resolver = resolver_with(&[&["10.0.0.1", "1.1.1.1", "::1", "fd00::1"]]);
 
         assert_eq!(resolve(&resolver, "a").await, Ok(vec!["1.1.1.1".into()]));
     }

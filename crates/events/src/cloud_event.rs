@@ -1,5 +1,5 @@
-//! Renders events as JSON of [CloudEvents
-//! 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
+//! Renders events as [CloudEvents
+//! 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md) in JSON.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ use threadkeep_domain::{
 use threadkeep_store::{Archive, Archives, StoreError};
 
 /// Maximum size in bytes of a final state in an event. For a larger state, the event contains a link instead.
-pub const MOST_STATE_BYTES: u64 = 262_144;
+pub const STATE_BYTES_MAX: u64 = 262_144;
 
-const LAST: &str = "9999-12-31T23:59:59.999Z";
+const LATEST_TIME: &str = "9999-12-31T23:59:59.999Z";
 
 /// Renders an event as compact JSON.
 ///
@@ -22,7 +22,7 @@ pub async fn cloud_event(
     public_url: &str,
     event: &Event,
 ) -> Result<String, StoreError> {
-    let mut json = head(event);
+    let mut json = envelope(event);
     match &event.kind {
         EventKind::Created { keys, restored } => {
             push_keys(&mut json, keys.as_ref());
@@ -35,12 +35,12 @@ pub async fn cloud_event(
             push(&mut json, format_args!(r#","metadata_changed":{metadata}"#));
         }
         EventKind::Destroyed { reason, state_lost } => {
-            let left = if *state_lost || *reason == EndReason::Erased {
+            let archive = if *state_lost || *reason == EndReason::Erased {
                 None
             } else {
                 final_state(archives, event).await?
             };
-            push_end(&mut json, *reason, left.as_ref(), public_url)?;
+            push_end(&mut json, *reason, archive.as_ref(), public_url)?;
         }
         EventKind::Rotated { to } => push(&mut json, format_args!(r#","new_thread_id":"{to}""#)),
         EventKind::Completed(completed) => push_completed(&mut json, completed),
@@ -71,13 +71,13 @@ pub(super) fn with_values(mut json: String, values: &str) -> String {
     json
 }
 
-/// Returns the URL of the final state of a thread's life.
+/// Returns the URL of the final state of `life`. A life is the time from a thread's creation to its end.
 #[must_use]
 pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}?life={:016x}", life.0)
 }
 
-/// Returns the URL of the history of an ended life.
+/// Returns the URL of the history of `life`, which has ended.
 #[must_use]
 pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
@@ -85,8 +85,8 @@ pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
 
 /// Renders the members that all event types share. The subject is the thread id, or the scope if the event has no
 /// thread.
-fn head(event: &Event) -> String {
-    let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
+fn envelope(event: &Event) -> String {
+    let time = rfc3339(event.time_ms).unwrap_or_else(|| LATEST_TIME.into());
     let (thread, scope) = (event.thread(), &event.subject);
     let subject = thread.map_or_else(|| quoted(&scope.to_string()), |id| format!(r#""{id}""#));
     let mut json = format!(
@@ -133,12 +133,12 @@ fn push_keys(json: &mut String, keys: Option<&Json>) {
 fn push_end(
     json: &mut String,
     reason: EndReason,
-    left: Option<&Archive>,
+    archive: Option<&Archive>,
     public_url: &str,
 ) -> Result<(), StoreError> {
     let name = reason.as_str();
     push(json, format_args!(r#","reason":"{name}""#));
-    let Some(Archive { head, state, .. }) = left else {
+    let Some(Archive { head, state, .. }) = archive else {
         json.push_str(r#","metadata":null"#);
         if reason != EndReason::Erased {
             json.push_str(r#","state_lost":true"#);
@@ -152,7 +152,7 @@ fn push_end(
         let url = serde_json::Value::from(url);
         push(json, format_args!(r#","history_url":{url}"#));
     }
-    if state.len() as u64 > MOST_STATE_BYTES {
+    if state.len() as u64 > STATE_BYTES_MAX {
         let url = state_url(public_url, &head.id, head.life);
         let url = serde_json::Value::from(url);
         push(json, format_args!(r#","state_url":{url}"#));
@@ -177,7 +177,8 @@ fn push_completed(json: &mut String, completed: &Completed) {
 }
 
 fn push(json: &mut String, text: std::fmt::Arguments<'_>) {
-    json.write_fmt(text).expect("a string takes any text");
+    json.write_fmt(text)
+        .expect("writing to a string never fails");
 }
 
 #[cfg(test)]
@@ -188,15 +189,15 @@ mod tests {
     use super::*;
     use threadkeep_domain::scope::{HistorySummary, ScopeId};
     use threadkeep_domain::{EventId, Position, Thread, ThreadPolicy};
-    use threadkeep_store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
+    use threadkeep_store::{ArchiveHead, ArchivePage, ArchivePosition, WriteError};
 
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 
     #[derive(Debug)]
-    struct Left(Option<Archive>);
+    struct StubArchives(Option<Archive>);
 
     #[async_trait]
-    impl Archives for Left {
+    impl Archives for StubArchives {
         async fn get_archive(
             &self,
             _: &ThreadId,
@@ -214,7 +215,7 @@ mod tests {
 
         async fn list_archives(
             &self,
-            _: &ArchivePlace,
+            _: &ArchivePosition,
             _: usize,
         ) -> Result<ArchivePage, StoreError> {
             Err(StoreError::Timeout(1))
@@ -230,8 +231,8 @@ mod tests {
         }
     }
 
-    fn left(state: String) -> Left {
-        Left(Some(Archive {
+    fn archives_with(state: String) -> StubArchives {
+        StubArchives(Some(Archive {
             head: ArchiveHead {
                 id: ID.parse().unwrap(),
                 life: Life(10),
@@ -273,8 +274,10 @@ mod tests {
         event(EventKind::Destroyed { reason, state_lost })
     }
 
-    async fn rendered(left: &Left, event: &Event) -> (String, String) {
-        let text = cloud_event(left, "https://t.example", event).await.unwrap();
+    async fn rendered(archives: &StubArchives, event: &Event) -> (String, String) {
+        let text = cloud_event(archives, "https://t.example", event)
+            .await
+            .unwrap();
         let _: &RawValue = serde_json::from_str(&text).unwrap();
         let (_, rest) = text.split_once(r#""version":3"#).unwrap();
         let rest = rest.strip_suffix("}}").unwrap().to_owned();
@@ -282,12 +285,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_has_the_attributes_of_cloud_events() {
+    async fn an_event_has_all_cloud_events_attributes() {
         let keys = Some(Json::parse(r#"["a","\ud800"]"#).unwrap());
         let restored = false;
         let created = event(EventKind::Created { keys, restored });
 
-        let (text, _) = rendered(&Left(None), &created).await;
+        let (text, _) = rendered(&StubArchives(None), &created).await;
 
         assert_eq!(
             text,
@@ -304,14 +307,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_of_a_traced_request_has_the_trace_as_an_attribute() {
+    async fn an_event_of_a_traced_request_has_a_traceparent_attribute() {
         let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let traced = Event {
             trace: Some(Box::new(text.parse().unwrap())),
             ..event(EventKind::TaskListUpdated)
         };
 
-        let (json, _) = rendered(&Left(None), &traced).await;
+        let (json, _) = rendered(&StubArchives(None), &traced).await;
 
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["traceparent"], text);
@@ -320,12 +323,12 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_a_thread_with_a_history_links_to_it() {
-        let Left(Some(mut archive)) = left("{}".into()) else {
-            panic!("something is left")
+        let StubArchives(Some(mut archive)) = archives_with("{}".into()) else {
+            panic!("the stub has an archive")
         };
         archive.head.history.next_seq = 3;
 
-        let (_, rest) = rendered(&Left(Some(archive)), &destroyed(false)).await;
+        let (_, rest) = rendered(&StubArchives(Some(archive)), &destroyed(false)).await;
 
         let url = format!("https://t.example/v1/archives/{ID}/history?life=000000000000000a");
         assert!(
@@ -335,19 +338,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_of_a_scope_says_which() {
+    async fn a_scope_event_names_its_scope() {
         let keys = Some(Json::parse(r#"["k"]"#).unwrap());
-        let own = event(EventKind::KvUpdated { keys });
-        let other = Event {
+        let of_thread = event(EventKind::KvUpdated { keys });
+        let of_tool = Event {
             subject: "tool:a\"b".parse().unwrap(),
             ..event(EventKind::TaskListUpdated)
         };
 
-        let (text, rest) = rendered(&Left(None), &own).await;
+        let (text, rest) = rendered(&StubArchives(None), &of_thread).await;
         let data = format!(r#""data":{{"thread_id":"{ID}","scope":"thread:{ID}","life""#);
         assert!(text.contains(&data), "{text}");
         assert_eq!(rest, r#","keys":["k"]"#);
-        let (text, rest) = rendered(&Left(None), &other).await;
+        let (text, rest) = rendered(&StubArchives(None), &of_tool).await;
         assert!(text.contains(r#""subject":"tool:a\"b","time""#), "{text}");
         assert!(
             text.contains(r#""data":{"scope":"tool:a\"b","life""#),
@@ -357,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_type_says_what_it_is_about() {
+    async fn each_event_type_has_its_own_data() {
         let restored = event(EventKind::Created {
             keys: None,
             restored: true,
@@ -393,22 +396,22 @@ mod tests {
                 r#","session_id":"sess_\"","status":200,"duration_ms":12"#,
             ),
         ] {
-            assert_eq!(rendered(&Left(None), &event).await.1, rest);
+            assert_eq!(rendered(&StubArchives(None), &event).await.1, rest);
         }
     }
 
     #[tokio::test]
-    async fn an_end_has_the_final_state_to_the_byte_or_a_link_to_it() {
-        let limit = MOST_STATE_BYTES as usize;
+    async fn an_end_event_has_the_exact_final_state_or_a_link_to_it() {
+        let limit = STATE_BYTES_MAX as usize;
         let state = |bytes: usize| format!(r#"{{"k":"{}"}}"#, "x".repeat(bytes - 8));
         let small = r#"{"n":9007199254740993,"n":1.0}"#.to_owned();
         let reason = r#","reason":"expired","metadata":{"n":1e400},"#;
 
         for inside in [small, state(limit)] {
-            let (_, rest) = rendered(&left(inside.clone()), &destroyed(false)).await;
+            let (_, rest) = rendered(&archives_with(inside.clone()), &destroyed(false)).await;
             assert_eq!(rest, format!(r#"{reason}"state":{inside}"#));
         }
-        let (_, rest) = rendered(&left(state(limit + 1)), &destroyed(false)).await;
+        let (_, rest) = rendered(&archives_with(state(limit + 1)), &destroyed(false)).await;
         assert_eq!(
             rest,
             format!(
@@ -418,22 +421,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_an_erased_thread_has_no_state_and_asks_for_none() {
+    async fn the_end_of_an_erased_thread_is_rendered_without_reading_its_state() {
         let reason = EndReason::Erased;
         let erased = event(EventKind::Destroyed {
             reason,
             state_lost: false,
         });
 
-        let (_, rest) = rendered(&Left(None), &erased).await;
+        let (_, rest) = rendered(&StubArchives(None), &erased).await;
 
         assert_eq!(rest, r#","reason":"erased","metadata":null"#);
     }
 
     #[tokio::test]
-    async fn a_state_that_could_not_be_read_is_not_told_as_lost() {
-        let failed = cloud_event(&Left(None), "", &destroyed(false)).await;
-        let (_, lost) = rendered(&Left(None), &destroyed(true)).await;
+    async fn an_unreadable_state_is_not_reported_as_lost() {
+        let failed = cloud_event(&StubArchives(None), "", &destroyed(false)).await;
+        let (_, lost) = rendered(&StubArchives(None), &destroyed(true)).await;
 
         assert!(matches!(failed, Err(StoreError::Timeout(1))));
         assert_eq!(

@@ -11,13 +11,13 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Maximum number of concurrent erasures on a replica. Each can keep 100,000 erased lives of 100 bytes in memory.
-const AT_ONCE: usize = 4;
+/// Maximum number of concurrent erasures on a replica. Each can hold 100,000 records of 100 bytes in memory.
+const RUNNING_MAX: usize = 4;
 /// Maximum number of running and waiting erasures on a replica. A call that would start another erasure gets an
 /// incomplete result. Also the maximum number of remembered results.
-const MOST: usize = 1_000;
+const ERASURES_MAX: usize = 1_000;
 /// How long the result of an erasure is kept for a repeated call if no caller was waiting when the erasure ended.
-const REMEMBERED: Duration = Duration::from_secs(60);
+const RESULT_LIFETIME: Duration = Duration::from_secs(60);
 
 /// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +67,7 @@ impl Default for Erasures {
     fn default() -> Self {
         Self {
             state: Mutex::default(),
-            permits: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(RUNNING_MAX),
         }
     }
 }
@@ -82,9 +82,9 @@ impl Events {
     /// Erases all data of an owner: threads, archives, and their traces in the log and in pending deliveries. Waits for
     /// up to `wait`. If the erasure takes longer, it continues in the background, and a repeated call joins it.
     ///
-    /// Threads that exist at the time of the call end permanently, with a tombstone that lasts for `tombstone`. Threads
-    /// that are created for the owner in the meantime may or may not be erased. After an error, a repeated call resumes
-    /// the erasure.
+    /// Threads that exist at the time of the call end permanently. Writes to their ids are rejected for `tombstone`.
+    /// Threads that are created for the owner in the meantime may or may not be erased. After an error, a repeated call
+    /// resumes the erasure.
     #[doc(hidden)]
     pub async fn erase(
         &self,
@@ -119,7 +119,7 @@ impl Events {
                 run.callers += 1;
                 return Some(run.progress.clone());
             }
-        } else if state.running.len() >= MOST {
+        } else if state.running.len() >= ERASURES_MAX {
             return None;
         }
         let unclaimed = state.unclaimed.remove(&owner);
@@ -182,7 +182,7 @@ impl Run {
             state
                 .unclaimed
                 .retain(|_, unclaimed| is_remembered(unclaimed));
-            if state.unclaimed.len() < MOST {
+            if state.unclaimed.len() < ERASURES_MAX {
                 let erased = self.progress.borrow().erased;
                 state.unclaimed.insert(self.owner, (Instant::now(), erased));
             }
@@ -190,14 +190,14 @@ impl Run {
         None
     }
 
-    /// Erases all data of the owner. The store keeps a record of each erased life until everything else is erased, so
+    /// Erases all data of the owner. The store keeps a record of each erased thread until everything else is erased, so
     /// that a later run can resume after a crash.
     async fn erase(&self) -> Result<(), StoreError> {
         let (backend, owner) = (&*self.backend, self.owner);
-        while let Some(some) = backend.erase_owned(owner, self.tombstone).await? {
+        while let Some(batch) = backend.erase_owned(owner, self.tombstone).await? {
             self.progress.send_modify(|now| {
-                now.erased.threads += some.threads;
-                now.erased.archives += some.archives;
+                now.erased.threads += batch.threads;
+                now.erased.archives += batch.archives;
             });
         }
         loop {
@@ -208,12 +208,12 @@ impl Run {
             // purge the log first, so that a consumer that reads the log again does not find the events
             backend.purge_log(owner, &lives).await?;
             forget_lives(backend, &lives).await?;
-            self.consumers.poke();
+            self.consumers.wake_all();
             backend.forget_lives(owner, &lives).await?;
         }
     }
 }
 
 fn is_remembered((ended, _): &(Instant, Erased)) -> bool {
-    ended.elapsed() < REMEMBERED
+    ended.elapsed() < RESULT_LIFETIME
 }

@@ -7,19 +7,19 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::thread_stream::{MOST_BYTES, Open};
-use super::{EventCounters, Follower, WATCH_AGAIN, WATCH_LASTS, bytes_named};
+use super::thread_stream::{OpenStream, QUEUED_KEY_BYTES_MAX};
+use super::{EventCounters, Follower, WATCH_LIFETIME, WATCH_RENEW_EVERY, key_name_bytes};
 use threadkeep_domain::{Event, EventTypes, Position};
 use threadkeep_store::{Backend, Heads, StoreError};
 
 /// Maximum number of logs per read. The logs that are furthest behind are read first.
-const LOGS: usize = 16;
+const LOGS_PER_READ_MAX: usize = 16;
 /// Maximum number of events per log in one read.
-const MOST: usize = 64;
+const EVENTS_PER_LOG_MAX: usize = 64;
 /// A reader that reached the end of all logs less than this many milliseconds ago has not missed any trimmed events,
 /// unless the store has a memory limit.
 const NEAR_MS: u64 = 2_000;
-const AFTER_FAILURE: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// The position of a reader of all events: a time according to the log's clock. The reader has received all events
 /// before that time, and possibly some later events.
@@ -54,13 +54,13 @@ pub struct GlobalStream {
     reached: Watermark,
     ready: VecDeque<GlobalItem>,
     /// When all logs were last read to their end, according to the log's clock.
-    arrived_ms: u64,
+    caught_up_ms: u64,
     /// Time up to which missing events have been reported to the reader, according to the log's clock.
     reported_ms: u64,
     changes: Option<Changes>,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
-    _open: Open,
+    _open: OpenStream,
 }
 
 /// The watch that causes changes to all threads to be logged.
@@ -68,7 +68,7 @@ pub struct GlobalStream {
 struct Changes {
     /// Start of the uninterrupted watch, in milliseconds.
     since: u64,
-    again: Instant,
+    renew_at: Instant,
 }
 
 pub(super) struct Parts {
@@ -85,9 +85,9 @@ impl GlobalStream {
         parts: Parts,
     ) -> Result<Self, StoreError> {
         let changes = if types.has_changes() {
-            let again = Instant::now() + WATCH_AGAIN;
-            let since = parts.log.watch_all(WATCH_LASTS).await?;
-            Some(Changes { since, again })
+            let renew_at = Instant::now() + WATCH_RENEW_EVERY;
+            let since = parts.log.watch_all(WATCH_LIFETIME).await?;
+            Some(Changes { since, renew_at })
         } else {
             None
         };
@@ -100,10 +100,10 @@ impl GlobalStream {
             positions: heads.positions,
             reached: now,
             ready: VecDeque::new(),
-            arrived_ms: heads.now_ms,
+            caught_up_ms: heads.now_ms,
             reported_ms: 0,
             changes,
-            _open: Open::new(&parts.counters, |counters| &counters.global_streams),
+            _open: OpenStream::new(&parts.counters, |counters| &counters.global_streams),
             counters: parts.counters,
             stop: parts.stop,
         };
@@ -131,7 +131,7 @@ impl GlobalStream {
             seq: u64::MAX,
         };
         self.positions.fill(before);
-        self.arrived_ms = 0;
+        self.caught_up_ms = 0;
     }
 
     /// Returns the next item, or `None` when this replica stops. Cancel safe. Fails if the log cannot be read.
@@ -157,7 +157,7 @@ impl GlobalStream {
 
     async fn take(&mut self) -> Result<GlobalItem, StoreError> {
         loop {
-            self.watch_again().await;
+            self.renew_watch().await;
             if let Some(item) = self.ready.pop_front() {
                 if let GlobalItem::Reset { .. } = item {
                     self.counters.resets.inc();
@@ -169,10 +169,10 @@ impl GlobalStream {
                 yield_now().await;
                 continue;
             }
-            let again = self.changes.as_ref().map(|changes| changes.again);
-            let again = async {
-                match again {
-                    Some(again) => sleep_until(again).await,
+            let renew_at = self.changes.as_ref().map(|changes| changes.renew_at);
+            let renewal_due = async {
+                match renew_at {
+                    Some(renew_at) => sleep_until(renew_at).await,
                     None => pending().await,
                 }
             };
@@ -180,26 +180,26 @@ impl GlobalStream {
                 moved = self.follower.moved() => if !moved {
                     pending::<()>().await;
                 },
-                () = again => {}
+                () = renewal_due => {}
             }
         }
     }
 
     /// Renews the watch when a renewal is due, and reports any gap to the reader. Retries a failed renewal before the
     /// watch expires.
-    async fn watch_again(&mut self) {
+    async fn renew_watch(&mut self) {
         let Some(changes) = &mut self.changes else {
             return;
         };
         let now = Instant::now();
-        if changes.again > now {
+        if changes.renew_at > now {
             return;
         }
-        let Ok(since) = self.log.watch_all(WATCH_LASTS).await else {
-            changes.again = now + AFTER_FAILURE;
+        let Ok(since) = self.log.watch_all(WATCH_LIFETIME).await else {
+            changes.renew_at = now + RETRY_DELAY;
             return;
         };
-        changes.again = now + WATCH_AGAIN;
+        changes.renew_at = now + WATCH_RENEW_EVERY;
         if since > changes.since {
             changes.since = since;
             let cursor = self.reached;
@@ -215,8 +215,8 @@ impl GlobalStream {
             self.reach(&heads);
             return Ok(false);
         }
-        let read = self.log.read_log(&behind, MOST).await?;
-        let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
+        let read = self.log.read_log(&behind, EVENTS_PER_LOG_MAX).await?;
+        let is_near = heads.now_ms.saturating_sub(self.caught_up_ms) < NEAR_MS;
         let may_be_trimmed = !is_near || self.log.memory_use().is_some();
         if may_be_trimmed && self.is_trimmed(&behind).await? {
             self.reported_ms = heads.now_ms;
@@ -227,7 +227,7 @@ impl GlobalStream {
         let cursor = self.reached;
         let mut bytes = 0;
         for ((bucket, _), events) in behind.iter().zip(read) {
-            if bytes >= MOST_BYTES {
+            if bytes >= QUEUED_KEY_BYTES_MAX {
                 // the rest is read again after these events are taken
                 break;
             }
@@ -237,13 +237,13 @@ impl GlobalStream {
             let last = events.last().map(|event| event.id.position);
             let head = heads.positions[bucket];
             self.positions[bucket] = match last {
-                Some(last) if events.len() >= MOST => last,
+                Some(last) if events.len() >= EVENTS_PER_LOG_MAX => last,
                 last => last.unwrap_or(head).max(head),
             };
             let wanted = events
                 .into_iter()
                 .filter(|event| self.types.contains(event.event_type()))
-                .inspect(|event| bytes += bytes_named(event));
+                .inspect(|event| bytes += key_name_bytes(event));
             let event = |event| GlobalItem::Event {
                 event: Box::new(event),
                 cursor,
@@ -259,7 +259,7 @@ impl GlobalStream {
         let reached = match self.behind(heads).first() {
             // events that are logged later do not have an earlier time
             None => {
-                self.arrived_ms = heads.now_ms;
+                self.caught_up_ms = heads.now_ms;
                 heads.now_ms
             }
             // all other logs are known only up to their heads
@@ -277,7 +277,7 @@ impl GlobalStream {
             .map(|(log, _)| log)
             .collect();
         behind.sort_unstable_by_key(|(_, position)| *position);
-        behind.truncate(LOGS);
+        behind.truncate(LOGS_PER_READ_MAX);
         behind
     }
 
@@ -299,7 +299,7 @@ mod tests {
     use threadkeep_store_memory::MemoryStore;
 
     #[tokio::test]
-    async fn nobody_is_further_than_all_logs_are_known() {
+    async fn the_cursor_does_not_pass_the_last_known_heads() {
         let store = MemoryStore::new(Clock::system());
         let logs = usize::from(store.buckets());
         let events = Events::start(Arc::new(store), EventSettings::default());
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(stream.cursor(), Some(Watermark(now_ms)));
     }
     #[tokio::test]
-    async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+    async fn a_resumed_stream_buffers_few_events() {
         let store = MemoryStore::new(Clock::system());
         let events = Events::start(Arc::new(store.clone()), EventSettings::default());
         let types = [EventType::ThreadCreated].into_iter().collect();
@@ -336,14 +336,14 @@ mod tests {
         }
 
         let mut stream = events.global_stream(types, Some(start)).await.unwrap();
-        let mut most = 0;
+        let mut ready_max = 0;
         for _ in 0..100 {
             let item = stream.next().await.unwrap().unwrap();
             assert!(matches!(item, GlobalItem::Event { .. }));
-            most = stream.ready.len().max(most);
+            ready_max = stream.ready.len().max(ready_max);
         }
 
-        assert!(most < 10, "{most}");
+        assert!(ready_max < 10, "{ready_max}");
         assert_eq!(events.counters().resets.get(), 0);
     }
 }

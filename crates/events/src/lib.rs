@@ -33,18 +33,18 @@ use tokio_util::task::TaskTracker;
 
 use consumers::{Consumers, forget_lives};
 use erasure::Erasures;
-use listeners::{Heard, Listener, Listeners};
+use listeners::{Listener, Listeners, Message};
 use reaper::Reaper;
 use sessions::Sessions;
 use shares::Pool;
-use size::bytes_named;
+use size::key_name_bytes;
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{Backend, Clock, EventLog, StoreError};
 use values::values_of;
-use watcher::{WATCH_AGAIN, WATCH_LASTS};
+use watcher::{WATCH_LIFETIME, WATCH_RENEW_EVERY};
 
 #[doc(hidden)]
-pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};
+pub use cloud_event::{STATE_BYTES_MAX, cloud_event, history_url, state_url};
 pub use consumers::Purpose;
 #[doc(hidden)]
 pub use consumers::{Failure, Handler, Taken, Timing};
@@ -119,7 +119,7 @@ struct Inner {
     /// Ends the streams; a child of `stop`.
     end_streams: CancellationToken,
     stop: CancellationToken,
-    _stop_with_the_last: DropGuard,
+    _stop_on_drop: DropGuard,
 }
 
 impl Events {
@@ -147,7 +147,7 @@ impl Events {
             tasks,
             end_streams: stop.child_token(),
             stop: stop.clone(),
-            _stop_with_the_last: stop.drop_guard(),
+            _stop_on_drop: stop.drop_guard(),
         }));
         events.spawn_until_stopped(tail.clone().run(events.0.settings.poll_every));
         events.spawn_until_stopped(watcher::run(log, tail, counters));
@@ -247,7 +247,7 @@ impl Events {
         let backend = &self.0.backend;
         // the order matters: the listener must receive all events that are logged after the thread was read
         let mut listener = self.0.tail.listen(*id);
-        let watched = backend.watch(&[*id], watcher::WATCH_LASTS).await?;
+        let watched = backend.watch(&[*id], watcher::WATCH_LIFETIME).await?;
         let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;
         listener.start(watched.head);
         let parts = thread_stream::Parts {

@@ -8,22 +8,22 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// between attempts.
 #[derive(Debug)]
 pub struct Outage {
-    what: &'static str,
+    work: &'static str,
     failures: u32,
 }
 
 impl Outage {
-    /// Creates an outage without failures. `what` describes the work in log messages, such as "reading the log of
+    /// Creates an outage without failures. `work` describes the work in log messages, such as "reading the log of
     /// events".
-    pub fn new(what: &'static str) -> Self {
-        Self { what, failures: 0 }
+    pub fn new(work: &'static str) -> Self {
+        Self { work, failures: 0 }
     }
 
     /// Records a failure. Returns the pause before the next attempt.
-    pub fn goes_on(&mut self, error: &(dyn Error + 'static)) -> Duration {
+    pub fn record_failure(&mut self, error: &(dyn Error + 'static)) -> Duration {
         if self.failures == 0 {
             let source = error.source().map(tracing::field::display);
-            tracing::warn!(%error, source, "{} failed; retrying", self.what);
+            tracing::warn!(%error, source, "{} failed; retrying", self.work);
         }
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(16));
         self.failures = self.failures.saturating_add(1);
@@ -31,9 +31,9 @@ impl Outage {
     }
 
     /// Records a success.
-    pub fn is_over(&mut self) {
+    pub fn record_success(&mut self) {
         if self.failures > 0 {
-            tracing::info!("recovered: {}", self.what);
+            tracing::info!("recovered: {}", self.work);
         }
         self.failures = 0;
     }

@@ -11,9 +11,9 @@ use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
 /// Maximum number of threads per bucket that one step ends. The store is blocked during a step.
-const MOST: usize = 50;
+const THREADS_PER_STEP_MAX: usize = 50;
 /// Number of buckets in one query for due threads.
-const AT_ONCE: usize = 16;
+const BUCKETS_PER_QUERY: usize = 16;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum difference between the clocks of the store and this process. If the difference is larger, one clock is
@@ -56,24 +56,24 @@ impl Reaper {
             pause = match self.round().await {
                 Ok(Round::More) => {
                     self.note_lag(true);
-                    outage.is_over();
+                    outage.record_success();
                     continue;
                 }
                 Ok(Round::Done) => {
-                    self.go_on(&mut outage);
+                    self.record_progress(&mut outage);
                     SHORTEST_PAUSE
                 }
                 Ok(Round::Idle) => {
-                    self.go_on(&mut outage);
+                    self.record_progress(&mut outage);
                     (pause * 2).min(LONGEST_PAUSE)
                 }
                 Ok(Round::Skewed(skew_ms)) => {
-                    self.stand_still(skew_ms);
+                    self.record_skew(skew_ms);
                     LONGEST_PAUSE
                 }
                 Err(error) => {
                     self.note_lag(true);
-                    outage.goes_on(&error)
+                    outage.record_failure(&error)
                 }
             };
             sleep(pause).await;
@@ -86,17 +86,17 @@ impl Reaper {
             self.pool.buckets_of(&slots, self.buckets)
         };
         let mut round = Round::Idle;
-        for some in buckets.chunks(AT_ONCE) {
-            let due = self.upkeep.due(some, MOST).await?;
+        for chunk in buckets.chunks(BUCKETS_PER_QUERY) {
+            let due = self.upkeep.due(chunk, THREADS_PER_STEP_MAX).await?;
             if due.skew_ms.unsigned_abs() > SKEW_MAX.as_millis() as u64 {
                 return Ok(Round::Skewed(due.skew_ms));
             }
-            for (bucket, ids) in some.iter().zip(due.ids) {
+            for (bucket, ids) in chunk.iter().zip(due.ids) {
                 if ids.is_empty() {
                     continue;
                 }
                 round = match round {
-                    Round::Idle | Round::Done if ids.len() < MOST => Round::Done,
+                    Round::Idle | Round::Done if ids.len() < THREADS_PER_STEP_MAX => Round::Done,
                     _ => Round::More,
                 };
                 self.end(*bucket, &ids).await?;
@@ -117,8 +117,8 @@ impl Reaper {
         Ok(())
     }
 
-    fn go_on(&mut self, outage: &mut Outage) {
-        outage.is_over();
+    fn record_progress(&mut self, outage: &mut Outage) {
+        outage.record_success();
         self.note_lag(false);
         if self.counters.reaper_stopped.get() > 0 {
             tracing::info!("clocks agree again: expired threads are ended");
@@ -126,7 +126,7 @@ impl Reaper {
         }
     }
 
-    fn stand_still(&mut self, skew_ms: i64) {
+    fn record_skew(&mut self, skew_ms: i64) {
         self.note_lag(true);
         if self.counters.reaper_stopped.get() == 0 {
             tracing::warn!(
@@ -157,13 +157,13 @@ mod tests {
     use threadkeep_store::{Due, Reaped};
 
     #[derive(Debug, Default)]
-    struct Waiting {
+    struct StubUpkeep {
         ids: Mutex<Vec<ThreadId>>,
         skew_ms: Mutex<i64>,
     }
 
     #[async_trait]
-    impl Upkeep for Waiting {
+    impl Upkeep for StubUpkeep {
         async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
             let skew_ms = *self.skew_ms.lock().unwrap();
             let mut ids = vec![Vec::new(); buckets.len()];
@@ -186,9 +186,9 @@ mod tests {
         }
     }
 
-    fn reaper(waiting: &Arc<Waiting>) -> Reaper {
+    fn reaper(upkeep: &Arc<StubUpkeep>) -> Reaper {
         Reaper {
-            upkeep: Arc::clone(waiting) as _,
+            upkeep: Arc::clone(upkeep) as _,
             counters: Arc::default(),
             pool: pool(),
             buckets: 16,
@@ -197,56 +197,56 @@ mod tests {
         }
     }
 
-    async fn run_until(reaper: Reaper, holds: impl Fn() -> bool) {
-        let holds = async {
-            while !holds() {
+    async fn run_until(reaper: Reaper, condition: impl Fn() -> bool) {
+        let polling = async {
+            while !condition() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
         tokio::select! {
             () = reaper.run() => {}
-            () = holds => {}
-            () = sleep(Duration::from_secs(30)) => panic!("it should come to hold"),
+            () = polling => {}
+            () = sleep(Duration::from_secs(30)) => panic!("the condition should become true"),
         }
     }
 
     #[tokio::test]
-    async fn all_that_is_due_is_ended_in_small_steps() {
-        let waiting = Arc::new(Waiting::default());
-        let ids = std::iter::repeat_with(ThreadId::random).take(3 * MOST + 1);
-        waiting.ids.lock().unwrap().extend(ids);
+    async fn all_due_threads_are_ended_in_small_steps() {
+        let upkeep = Arc::new(StubUpkeep::default());
+        let ids = std::iter::repeat_with(ThreadId::random).take(3 * THREADS_PER_STEP_MAX + 1);
+        upkeep.ids.lock().unwrap().extend(ids);
         // the sender is dropped, so each step is a separate round
-        let reaper = reaper(&waiting);
+        let reaper = reaper(&upkeep);
         let counters = Arc::clone(&reaper.counters);
 
         run_until(reaper, || counters.threads_ended.get() == 151).await;
 
-        assert!(waiting.ids.lock().unwrap().is_empty());
+        assert!(upkeep.ids.lock().unwrap().is_empty());
     }
 
     #[tokio::test]
-    async fn nobody_is_ended_while_the_clocks_differ() {
-        let waiting = Arc::new(Waiting::default());
-        waiting.ids.lock().unwrap().push(ThreadId::random());
-        *waiting.skew_ms.lock().unwrap() = -60_001;
+    async fn no_thread_is_ended_while_the_clocks_differ() {
+        let upkeep = Arc::new(StubUpkeep::default());
+        upkeep.ids.lock().unwrap().push(ThreadId::random());
+        *upkeep.skew_ms.lock().unwrap() = -60_001;
         let (sender, held) = watch::channel(vec![0]);
         let stopped = Reaper {
             held: held.clone(),
-            ..reaper(&waiting)
+            ..reaper(&upkeep)
         };
         let counters = Arc::clone(&stopped.counters);
 
         run_until(stopped, || counters.reaper_lag_ms.get() > 0).await;
         assert_eq!(counters.reaper_stopped.get(), 1);
-        assert_eq!(waiting.ids.lock().unwrap().len(), 1);
+        assert_eq!(upkeep.ids.lock().unwrap().len(), 1);
 
-        *waiting.skew_ms.lock().unwrap() = 60_000;
-        let goes_on = Reaper {
+        *upkeep.skew_ms.lock().unwrap() = 60_000;
+        let resumed = Reaper {
             held,
             counters: Arc::clone(&counters),
-            ..reaper(&waiting)
+            ..reaper(&upkeep)
         };
-        run_until(goes_on, || counters.reaper_stopped.get() == 0).await;
+        run_until(resumed, || counters.reaper_stopped.get() == 0).await;
         assert_eq!(counters.threads_ended.get(), 1);
         assert_eq!(counters.reaper_lag_ms.get(), 0);
         drop(sender);

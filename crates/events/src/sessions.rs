@@ -17,9 +17,9 @@ use threadkeep_trace as trace;
 /// Number of concurrent writers. All events of a thread go to the same writer, which keeps them in order.
 const WRITERS: usize = 8;
 /// Maximum number of events in the queue of each writer.
-const ROOM: usize = 512;
+const QUEUED_EVENTS_MAX: usize = 512;
 /// Time limit for writing the remaining events at shutdown.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 struct Ended {
@@ -42,7 +42,7 @@ impl Sessions {
         stop: &CancellationToken,
     ) -> Self {
         let writers = (0..WRITERS).map(|_| {
-            let (sender, queue) = mpsc::channel(ROOM);
+            let (sender, queue) = mpsc::channel(QUEUED_EVENTS_MAX);
             let writer = Writer {
                 log: Arc::clone(log),
                 counters: Arc::clone(counters),
@@ -101,14 +101,14 @@ impl Writer {
             self.write(&ended, &stop).await;
         }
         self.queue.close();
-        let last = async {
+        let remaining = async {
             while let Some(ended) = self.queue.recv().await {
                 if ended.log(&*self.log).await.is_err() {
                     self.counters.sessions_dropped.inc();
                 }
             }
         };
-        let _ = timeout(FAREWELL, last).await;
+        let _ = timeout(SHUTDOWN_TIMEOUT, remaining).await;
     }
 
     /// Writes an event. Retries while the store is unavailable or full. An event that may already have been written is
@@ -117,18 +117,18 @@ impl Writer {
         loop {
             match ended.log(&*self.log).await {
                 Ok(()) => {
-                    self.outage.is_over();
+                    self.outage.record_success();
                     return;
                 }
                 Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
-                    let pause = self.outage.goes_on(&error);
+                    let pause = self.outage.record_failure(&error);
                     if timeout(pause, stop.cancelled()).await.is_ok() {
                         self.counters.sessions_dropped.inc();
                         return;
                     }
                 }
                 Err(error) => {
-                    self.outage.goes_on(&error);
+                    self.outage.record_failure(&error);
                     self.counters.sessions_dropped.inc();
                     return;
                 }

@@ -12,9 +12,9 @@ use threadkeep_store::Leases;
 
 /// Time limit for releasing slots at shutdown. Slots that are not released in time become free when their leases
 /// expire.
-const FAREWELL: Duration = Duration::from_secs(1);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A kind of work that is divided into slots. Slot `s` contains the buckets `b` with `b % slots == s`.
+/// A kind of work, in slots. Slot `s` contains the buckets (partitions of the store) `b` with `b % slots == s`.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) name: String,
@@ -41,26 +41,28 @@ impl Pool {
     ) {
         let hold = async {
             let mut outage = Outage::new("renewing leases");
-            let mut ends = None;
+            let mut expires_at = None;
             loop {
-                // the lease starts during the call, so an expiry time computed from `asked` is never too late
-                let asked = Instant::now();
+                // the lease starts during the call, so an expiry time computed from `requested_at` is never too late
+                let requested_at = Instant::now();
                 let call = leases.hold(&self.name, self.slots, &holder, self.lasts);
                 match call.await {
                     Ok(slots) => {
-                        outage.is_over();
+                        outage.record_success();
                         // after the lease expired, another replica may have held the slots, so all workers stop now,
                         // and the next renewal restarts them
-                        let ran_out = ends.is_some_and(|ends| Instant::now() >= ends);
-                        let is_stale = ran_out && !held.borrow().is_empty();
-                        ends = Some(asked + self.lasts);
-                        tell(&held, if is_stale { Vec::new() } else { slots });
+                        let has_expired =
+                            expires_at.is_some_and(|expires_at| Instant::now() >= expires_at);
+                        let is_stale = has_expired && !held.borrow().is_empty();
+                        expires_at = Some(requested_at + self.lasts);
+                        publish(&held, if is_stale { Vec::new() } else { slots });
                         sleep(self.renew_every).await;
                     }
                     Err(error) => {
-                        let pause = outage.goes_on(&error).min(self.renew_every);
-                        if ends.is_none_or(|ends| Instant::now() + pause >= ends) {
-                            tell(&held, Vec::new());
+                        let pause = outage.record_failure(&error).min(self.renew_every);
+                        if expires_at.is_none_or(|expires_at| Instant::now() + pause >= expires_at)
+                        {
+                            publish(&held, Vec::new());
                         }
                         sleep(pause).await;
                     }
@@ -71,19 +73,19 @@ impl Pool {
             () = hold => {}
             () = stop.cancelled() => {}
         }
-        tell(&held, Vec::new());
-        let farewell = timeout(FAREWELL, leases.release(&self.name, &holder));
-        if let Ok(Err(error)) = farewell.await {
+        publish(&held, Vec::new());
+        let release = timeout(RELEASE_TIMEOUT, leases.release(&self.name, &holder));
+        if let Ok(Err(error)) = release.await {
             tracing::warn!(%error, pool = self.name, "leases not released: they expire by themselves");
         }
     }
 }
 
-fn tell(held: &watch::Sender<Vec<u16>>, mut slots: Vec<u16>) {
+fn publish(held: &watch::Sender<Vec<u16>>, mut slots: Vec<u16>) {
     slots.sort_unstable();
-    held.send_if_modified(|known| {
-        let is_new = *known != slots;
-        *known = slots;
+    held.send_if_modified(|current| {
+        let is_new = *current != slots;
+        *current = slots;
         is_new
     });
 }
@@ -95,15 +97,15 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use threadkeep_store::{Heard, StoreError};
+    use threadkeep_store::{Announcements, StoreError};
 
     const LASTS: Duration = Duration::from_millis(100);
 
     #[derive(Debug, Default)]
-    struct OnceLate(AtomicU32);
+    struct SlowOnce(AtomicU32);
 
     #[async_trait]
-    impl Leases for OnceLate {
+    impl Leases for SlowOnce {
         async fn hold(
             &self,
             _: &str,
@@ -117,15 +119,15 @@ mod tests {
             Ok(vec![0])
         }
 
-        async fn introduce(
+        async fn announce(
             &self,
             _: &str,
             _: &str,
             _: &[u8],
             _: Option<&[u8]>,
             _: Duration,
-        ) -> Result<Heard, StoreError> {
-            Ok(Heard::default())
+        ) -> Result<Announcements, StoreError> {
+            Ok(Announcements::default())
         }
 
         async fn release(&self, _: &str, _: &str) -> Result<(), StoreError> {
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slot_that_ran_out_is_given_up_before_it_is_held_again() {
+    async fn an_expired_slot_is_given_up_before_it_is_leased_again() {
         let pool = Pool {
             name: "pool".into(),
             slots: 1,
@@ -144,7 +146,7 @@ mod tests {
         let (held, mut seen) = watch::channel(Vec::new());
         let stop = CancellationToken::new();
         let holding = pool.hold(
-            Arc::new(OnceLate::default()),
+            Arc::new(SlowOnce::default()),
             "me".into(),
             held,
             stop.clone(),

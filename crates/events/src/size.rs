@@ -1,7 +1,7 @@
 use threadkeep_domain::{Event, EventKind};
 
 /// Returns the total size of the key names in an event, in bytes.
-pub(super) fn bytes_named(event: &Event) -> usize {
+pub(super) fn key_name_bytes(event: &Event) -> usize {
     match &event.kind {
         EventKind::Created { keys, .. }
         | EventKind::Updated { keys, .. }

@@ -13,7 +13,7 @@ use threadkeep_store::{Backend, StoreError};
 
 const PREFIX: &str = "app.";
 /// Maximum length of a group's name, in bytes.
-const GROUP_BYTES: usize = 60;
+const GROUP_BYTES_MAX: usize = 60;
 
 /// Why a subscription failed.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ impl Events {
         E: fmt::Display,
     {
         let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if !(1..=GROUP_BYTES).contains(&group.len()) || !group.bytes().all(is_legal) {
+        if !(1..=GROUP_BYTES_MAX).contains(&group.len()) || !group.bytes().all(is_legal) {
             return Err(SubscribeError::Group);
         }
         let name = format!("{PREFIX}{group}");

@@ -13,8 +13,8 @@ use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Backend, Heads, StoreError};
 
 /// Maximum number of events per log in one read.
-const MOST: usize = 128;
-/// Interval between reads of all heads. Reading all heads costs more than reading new events.
+const EVENTS_PER_READ_MAX: usize = 128;
+/// Interval between reads of the heads, which are the newest positions of all logs. Reading events costs less.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of the log as last read by this replica. All clones share the same view. Followers wake when the log grows,
@@ -64,7 +64,7 @@ impl Tail {
             heads: self.0.heads.subscribe(),
             stop: self.0.stop.clone(),
         };
-        self.0.listeners.look_again();
+        self.0.listeners.request_poll();
         follower
     }
 
@@ -82,98 +82,101 @@ impl Tail {
         let mut outage = Outage::new("reading the log of events");
         let mut poller = Poller {
             shared: &self.0,
-            looked: None,
+            heads_read_at: None,
         };
         loop {
-            match poller.look().await {
-                Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
-                Ok(Seen::All) => {
-                    outage.is_over();
+            match poller.poll().await {
+                Ok(PollOutcome::Idle) => self.0.listeners.poll_requested().await,
+                Ok(PollOutcome::CaughtUp) => {
+                    outage.record_success();
                     sleep(pause).await;
                 }
-                Ok(Seen::More) => {}
-                Err(error) => sleep(outage.goes_on(&error)).await,
+                Ok(PollOutcome::More) => {}
+                Err(error) => sleep(outage.record_failure(&error)).await,
             }
         }
     }
 }
 
-enum Seen {
-    Nobody,
-    All,
+enum PollOutcome {
+    Idle,
+    CaughtUp,
     More,
 }
 
 struct Poller<'a> {
     shared: &'a Shared,
-    looked: Option<Instant>,
+    heads_read_at: Option<Instant>,
 }
 
 impl Poller<'_> {
-    async fn look(&mut self) -> Result<Seen, StoreError> {
+    async fn poll(&mut self) -> Result<PollOutcome, StoreError> {
         let is_followed = self.shared.heads.receiver_count() > 0;
         if !is_followed {
-            self.looked = None;
-        } else if self.looked.is_none_or(|at| at.elapsed() >= HEADS_EVERY) {
+            self.heads_read_at = None;
+        } else if self
+            .heads_read_at
+            .is_none_or(|at| at.elapsed() >= HEADS_EVERY)
+        {
             let heads = self.shared.backend.log_heads().await?;
-            self.looked = Some(Instant::now());
+            self.heads_read_at = Some(Instant::now());
             self.shared.publish(heads);
         }
-        let mut wanted = self.shared.listeners.wanted();
+        let mut logs = self.shared.listeners.logs_to_read();
         if is_followed {
-            self.shared.add_others(&mut wanted);
+            self.shared.add_others(&mut logs);
         }
-        if wanted.is_empty() {
-            return Ok(Seen::Nobody);
+        if logs.is_empty() {
+            return Ok(PollOutcome::Idle);
         }
-        self.shared.read(&wanted, is_followed).await
+        self.shared.read(&logs, is_followed).await
     }
 }
 
 impl Shared {
-    fn add_others(&self, wanted: &mut Vec<(u16, Position)>) {
+    fn add_others(&self, logs: &mut Vec<(u16, Position)>) {
         let heads = Arc::clone(&self.heads.borrow());
-        let listened: HashSet<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+        let listened: HashSet<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let all = (0..).zip(heads.positions.iter().copied());
-        wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
+        logs.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
     }
 
     async fn read(
         &self,
-        wanted: &[(u16, Position)],
+        logs: &[(u16, Position)],
         is_followed: bool,
-    ) -> Result<Seen, StoreError> {
-        let read = self.backend.read_log(wanted, MOST).await?;
-        let buckets: Vec<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+    ) -> Result<PollOutcome, StoreError> {
+        let read = self.backend.read_log(logs, EVENTS_PER_READ_MAX).await?;
+        let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
         let horizons = horizons(&*self.backend, &buckets).await?;
         let mut heads = Heads::clone(&self.heads.borrow());
-        let mut seen = Seen::All;
-        for (((bucket, from), events), horizon) in wanted.iter().zip(read).zip(horizons) {
+        let mut outcome = PollOutcome::CaughtUp;
+        for (((bucket, from), events), horizon) in logs.iter().zip(read).zip(horizons) {
             self.counters.events_read.add(events.len() as u64);
-            if events.len() >= MOST {
-                seen = Seen::More;
+            if events.len() >= EVENTS_PER_READ_MAX {
+                outcome = PollOutcome::More;
             }
             if let (Some(last), Some(head)) =
                 (events.last(), heads.positions.get_mut(usize::from(*bucket)))
             {
                 *head = last.id.position.max(*head);
             }
-            let cut = match horizon > *from {
-                true => self.listeners.cut_off(*bucket, *from, horizon),
+            let disconnected = match horizon > *from {
+                true => self.listeners.disconnect_all(*bucket, *from, horizon),
                 false => self.listeners.deliver_to_listeners(*bucket, *from, events),
             };
-            self.counters.streams_cut_off.add(cut as u64);
+            self.counters.streams_cut_off.add(disconnected as u64);
         }
         if is_followed {
             self.publish(heads);
         }
-        Ok(seen)
+        Ok(outcome)
     }
 
     fn publish(&self, heads: Heads) {
-        self.heads.send_if_modified(|known| {
-            let is_new = known.positions != heads.positions;
-            *known = Arc::new(heads);
+        self.heads.send_if_modified(|current| {
+            let is_new = current.positions != heads.positions;
+            *current = Arc::new(heads);
             is_new
         });
     }

@@ -12,7 +12,7 @@ use threadkeep_store::{Backend, StoreError};
 
 const PAUSE: Duration = Duration::from_secs(60);
 /// Number of buckets per call to the store.
-const AT_ONCE: usize = 16;
+const BUCKETS_PER_CALL: usize = 16;
 
 pub(super) async fn run(
     backend: Arc<dyn Backend>,
@@ -27,10 +27,10 @@ pub(super) async fn run(
         };
         let pause = match tidy(&*backend, &buckets).await {
             Ok(()) => {
-                outage.is_over();
+                outage.record_success();
                 PAUSE
             }
-            Err(error) => outage.goes_on(&error),
+            Err(error) => outage.record_failure(&error),
         };
         if buckets.is_empty() {
             // this replica has no share yet, so wait until it has one
@@ -48,14 +48,14 @@ async fn tidy(backend: &dyn Backend, buckets: &[u16]) -> Result<(), StoreError> 
         return Ok(());
     }
     let slowest = slowest(backend).await?;
-    for some in buckets.chunks(AT_ONCE) {
-        let slowest: Vec<_> = some.iter().map(|bucket| slowest.of(*bucket)).collect();
-        backend.tidy(some, &slowest).await?;
+    for chunk in buckets.chunks(BUCKETS_PER_CALL) {
+        let slowest: Vec<_> = chunk.iter().map(|bucket| slowest.of(*bucket)).collect();
+        backend.tidy(chunk, &slowest).await?;
     }
     Ok(())
 }
 
-/// Position of the slowest durable consumer in each log; `None` if there are no consumers.
+/// The cursor of the slowest consumer in each log; `None` if there are no consumers.
 struct Slowest(Option<Vec<Position>>);
 
 impl Slowest {

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use threadkeep_domain::{Event, EventKind, Key, Stamp, elements};
 use threadkeep_store::{EventLog, StoreError};
 
-const MOST_VALUE_BYTES: u64 = 65_536;
+const VALUE_BYTES_MAX: u64 = 65_536;
 
 /// Returns the values of an event's keys as a JSON object, without deleted keys. Returns `None` if the thread has
 /// changed again, the values exceed 64 KiB, or the event names no keys.
@@ -26,7 +26,7 @@ pub(super) async fn values_of(
         version: event.version,
         life: event.life,
     };
-    let Some(values) = log.values_at(id, at, &keys, MOST_VALUE_BYTES).await? else {
+    let Some(values) = log.values_at(id, at, &keys, VALUE_BYTES_MAX).await? else {
         return Ok(None);
     };
     let mut json = String::from("{");
@@ -34,7 +34,7 @@ pub(super) async fn values_of(
         let Some(value) = value else { continue };
         let value = str::from_utf8(value).map_err(|_| StoreError::Corrupt("a value"))?;
         let comma = if json.len() > 1 { "," } else { "" };
-        write!(json, "{comma}{name}:{value}").expect("a string takes any text");
+        write!(json, "{comma}{name}:{value}").expect("writing to a string never fails");
     }
     json.push('}');
     Ok(Some(json))

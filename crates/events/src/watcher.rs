@@ -10,10 +10,10 @@ use threadkeep_store::{EventLog, StoreError};
 
 /// Lifetime of a watch that is not renewed. Long enough to keep a thread watched for at least 60 s after its last
 /// listener has left.
-pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
-pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
+pub(super) const WATCH_LIFETIME: Duration = Duration::from_secs(90);
+pub(super) const WATCH_RENEW_EVERY: Duration = Duration::from_secs(20);
 /// Number of threads per renewal call.
-const AT_ONCE: usize = 100;
+const THREADS_PER_CALL: usize = 100;
 
 /// Renews the watches of all threads with listeners. Never returns.
 pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
@@ -21,10 +21,10 @@ pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventC
     loop {
         let pause = match watch_all(&*log, &tail, &counters).await {
             Ok(()) => {
-                outage.is_over();
-                WATCH_AGAIN
+                outage.record_success();
+                WATCH_RENEW_EVERY
             }
-            Err(error) => outage.goes_on(&error),
+            Err(error) => outage.record_failure(&error),
         };
         sleep(pause).await;
     }
@@ -35,15 +35,16 @@ async fn watch_all(
     tail: &Tail,
     counters: &EventCounters,
 ) -> Result<(), StoreError> {
-    for some in tail.listeners().threads().chunks(AT_ONCE) {
-        // the watch starts during the call, so an expiry time computed from `asked` is never too late
-        let asked = Instant::now();
-        let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
-        let watched = log.watch(&ids, WATCH_LASTS).await?;
-        for ((bucket, id), watched) in some.iter().zip(watched) {
+    for chunk in tail.listeners().threads().chunks(THREADS_PER_CALL) {
+        // the watch starts during the call, so an expiry time computed from `requested_at` is never too late
+        let requested_at = Instant::now();
+        let ids: Vec<_> = chunk.iter().map(|(_, id)| *id).collect();
+        let watched = log.watch(&ids, WATCH_LIFETIME).await?;
+        for ((bucket, id), watched) in chunk.iter().zip(watched) {
             let listeners = tail.listeners();
-            let cut = listeners.note_watched(*bucket, id, asked, WATCH_LASTS, watched);
-            counters.streams_cut_off.add(cut as u64);
+            let disconnected =
+                listeners.record_watch(*bucket, id, requested_at, WATCH_LIFETIME, watched);
+            counters.streams_cut_off.add(disconnected as u64);
         }
     }
     Ok(())

@@ -93,29 +93,31 @@ mod tests {
         nanos: 100,
     };
 
-    fn breaks(code: impl Fn()) -> bool {
+    fn exceeds_bound(code: impl Fn()) -> bool {
         catch_unwind(AssertUnwindSafe(|| TIGHT.hold(100_000, code))).is_err()
     }
 
     #[test]
-    fn code_within_its_bound_is_left_alone() {
-        assert!(!breaks(|| drop(vec![1_u8; 150_000])));
+    fn code_within_its_bound_passes() {
+        assert!(!exceeds_bound(|| drop(vec![1_u8; 150_000])));
     }
 
     #[test]
-    fn memory_held_and_memory_allocated_count_each() {
-        assert!(breaks(|| drop(vec![1_u8; 400_000])));
-        assert!(breaks(|| (0..9).for_each(|_| drop(vec![1_u8; 100_000]))));
+    fn held_memory_and_allocated_memory_have_separate_limits() {
+        assert!(exceeds_bound(|| drop(vec![1_u8; 400_000])));
+        assert!(exceeds_bound(
+            || (0..9).for_each(|_| drop(vec![1_u8; 100_000]))
+        ));
     }
 
     #[test]
-    fn time_counts() {
+    fn cpu_time_is_limited() {
         let busy = |time| {
             let end = thread_time() + time;
             while thread_time() < end {}
         };
 
-        assert!(!breaks(|| busy(Duration::from_millis(10))));
-        assert!(breaks(|| busy(Duration::from_millis(70))));
+        assert!(!exceeds_bound(|| busy(Duration::from_millis(10))));
+        assert!(exceeds_bound(|| busy(Duration::from_millis(70))));
     }
 }

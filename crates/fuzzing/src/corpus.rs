@@ -36,7 +36,7 @@ impl Corpus {
         self.files().map(|(_, input)| input).collect()
     }
 
-    pub(super) fn keep(&self, input: &[u8]) -> String {
+    pub(super) fn add(&self, input: &[u8]) -> String {
         let digest = Sha256::digest(input);
         let name = format!("failed-{}", hex::encode(&digest[..4]));
         let path = self.folder.join(name);

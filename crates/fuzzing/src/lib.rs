@@ -62,7 +62,7 @@ pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
         };
         if fails(&input) {
             let shrunk = shrink::shrink(input, fails);
-            let path = corpus.keep(&shrunk);
+            let path = corpus.add(&shrunk);
             // run once more, so that the last message printed is about the shrunk input
             fails(&shrunk);
             panic!("{target} failed in round {round}; the input is in {path}");

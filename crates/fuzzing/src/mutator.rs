@@ -77,42 +77,42 @@ impl<'a> Mutator<'a> {
     }
 
     fn change(&mut self, input: &mut Vec<u8>) {
-        let here = self.part(input);
+        let range = self.part(input);
         match self.below(11) {
             0 => {
                 let word = self.word();
-                input.splice(here.start..here.start, word.iter().copied());
+                input.splice(range.start..range.start, word.iter().copied());
             }
             1 => {
                 let word = self.word();
-                input.splice(here, word.iter().copied());
+                input.splice(range, word.iter().copied());
             }
             2 => {
-                if let Some(byte) = input.get_mut(here.start) {
+                if let Some(byte) = input.get_mut(range.start) {
                     *byte = self.random.next_u32() as u8;
                 }
             }
             3 => {
-                input.drain(here);
+                input.drain(range);
             }
             4 => {
                 let times = self.below(4) + 1;
-                let part = input[here.clone()].repeat(times);
-                input.splice(here.start..here.start, part);
+                let part = input[range.clone()].repeat(times);
+                input.splice(range.start..range.start, part);
             }
             5 | 6 => {
                 let other = self.file();
-                let there = self.part(other);
-                input.splice(here, other[there].iter().copied());
+                let source = self.part(other);
+                input.splice(range, other[source].iter().copied());
             }
             7 => {
                 // copies a part of this input to another position
-                let there = self.part(input);
-                let part = input[here].to_vec();
-                input.splice(there, part);
+                let target = self.part(input);
+                let part = input[range].to_vec();
+                input.splice(target, part);
             }
             8 => {
-                if let Some(digits) = digits_after(input, here.start) {
+                if let Some(digits) = digits_after(input, range.start) {
                     let index = self.below(self.numbers.len());
                     let number = self.numbers[index];
                     input.splice(digits, number.bytes());
@@ -122,7 +122,7 @@ impl<'a> Mutator<'a> {
                 let levels = self.below(8) + 1;
                 self.nest(input, levels);
             }
-            _ => input.truncate(here.end),
+            _ => input.truncate(range.end),
         }
     }
 
@@ -152,9 +152,9 @@ impl<'a> Mutator<'a> {
                 }
             }
             _ => {
-                let here = self.part(input);
-                let text = self.repeated(&input[here.clone()], bytes);
-                input.splice(here.start..here.start, text);
+                let range = self.part(input);
+                let text = self.repeated(&input[range.clone()], bytes);
+                input.splice(range.start..range.start, text);
             }
         }
     }

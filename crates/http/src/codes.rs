@@ -402,7 +402,7 @@ pub(crate) const CODES: &[Code] = &[
     },
 ];
 
-pub(crate) fn of_status(status: &str) -> String {
+pub(crate) fn describe_status(status: &str) -> String {
     let codes = CODES.iter().filter(|row| row.status.to_string() == status);
     let lines = codes.map(|row| format!("- `{}`: {} {}", row.code, row.meaning, row.remedy));
     lines.collect::<Vec<_>>().join("\n")
@@ -426,33 +426,35 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_are_those_of_the_table_of_errors() {
-        let described = CODES.iter().map(|row| (constant(row.status), row.code));
-        assert_eq!(described.collect::<BTreeSet<_>>(), codes_of_table());
+    fn the_codes_match_the_error_table() {
+        let described = CODES
+            .iter()
+            .map(|row| (status_constant(row.status), row.code));
+        assert_eq!(described.collect::<BTreeSet<_>>(), error_table_codes());
     }
 
     #[test]
-    fn the_page_has_the_codes() {
+    fn the_documentation_lists_the_codes() {
         let page = include_str!("../../../docs/http.md");
         let (_, rest) = page.split_once("<!-- codes -->\n").unwrap();
         let (table, _) = rest.split_once("<!-- /codes -->").unwrap();
         let mut rows = table.lines().skip(2);
         for row in CODES {
             let (code, meaning, remedy) = (row.code, row.meaning, row.remedy);
-            let wanted = format!("| {} | `{code}` | {meaning} | {remedy} |", row.status);
-            assert_eq!(rows.next(), Some(&*wanted), "docs/http.md");
+            let expected = format!("| {} | `{code}` | {meaning} | {remedy} |", row.status);
+            assert_eq!(rows.next(), Some(&*expected), "docs/http.md");
         }
         assert_eq!(rows.next(), None, "docs/http.md");
     }
 
-    fn codes_of_table() -> BTreeSet<(String, &'static str)> {
+    fn error_table_codes() -> BTreeSet<(String, &'static str)> {
         let mut status = "";
         let mut codes = BTreeSet::new();
         let mut pieces = TABLE.split('"');
         while let (Some(source), Some(text)) = (pieces.next(), pieces.next()) {
             if let Some((_, rest)) = source.rsplit_once("StatusCode::") {
-                let is_of_name = |letter: &char| letter.is_ascii_uppercase() || *letter == '_';
-                let length = rest.chars().take_while(is_of_name).count();
+                let is_name_letter = |letter: &char| letter.is_ascii_uppercase() || *letter == '_';
+                let length = rest.chars().take_while(is_name_letter).count();
                 status = &rest[..length];
             }
             let is_member = ["with(", "with_some(", "refused_bytes("]
@@ -468,7 +470,7 @@ mod tests {
         codes
     }
 
-    fn constant(status: u16) -> String {
+    fn status_constant(status: u16) -> String {
         let reason = StatusCode::from_u16(status).unwrap().canonical_reason();
         reason.unwrap().to_uppercase().replace(' ', "_")
     }

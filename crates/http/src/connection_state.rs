@@ -7,8 +7,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 
-/// Tracks whether the server is waiting for bytes from a client. The stream alone does not reveal this. Idle timeouts
-/// apply only while the server is waiting for the head of a request.
+/// Tracks whether the server is waiting for bytes from a client, which the TCP stream alone does not show. Idle
+/// timeouts apply only while the server is waiting for the head of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionState(Rc<Cell<State>>);
 
@@ -25,18 +25,18 @@ enum Phase {
     #[default]
     Head,
     Body,
-    Answer,
-    Switched,
+    Response,
+    Upgraded,
 }
 
-/// A request in progress. Once it is dropped, the server waits for the client's next request.
+/// A request in progress. After this value is dropped, the server waits for the client's next request.
 #[derive(Debug)]
-pub(super) struct Taken(Option<ConnectionState>);
+pub(super) struct ActiveRequest(Option<ConnectionState>);
 
 impl ConnectionState {
     /// Returns the number of requests so far, or `None` if the server is not waiting for the head of a request.
     #[must_use]
-    pub fn of_client(&self) -> Option<u64> {
+    pub fn idle_request_count(&self) -> Option<u64> {
         let state = self.0.get();
         (state.phase == Phase::Head).then_some(state.requests)
     }
@@ -44,7 +44,7 @@ impl ConnectionState {
     /// Returns whether the server is waiting for bytes. Bytes that arrive at other times belong to a later request.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
-        self.0.get().phase != Phase::Answer
+        self.0.get().phase != Phase::Response
     }
 
     /// Returns whether the last request was dropped before it was answered.
@@ -53,7 +53,7 @@ impl ConnectionState {
         self.0.get().is_abandoned
     }
 
-    pub fn note_gone(&self) {
+    pub fn mark_disconnected(&self) {
         self.0.set(State {
             is_gone: true,
             ..self.0.get()
@@ -66,24 +66,24 @@ impl ConnectionState {
         self.0.get().is_gone
     }
 
-    pub(super) fn take(request: &ServiceRequest) -> Taken {
+    pub(super) fn begin_request(request: &ServiceRequest) -> ActiveRequest {
         let connection = request.conn_data::<Self>().cloned();
         if let Some(Self(state)) = &connection {
             let requests = state.get().requests + 1;
             state.set(State {
                 requests,
-                phase: Phase::Answer,
+                phase: Phase::Response,
                 is_abandoned: true,
                 ..state.get()
             });
         }
-        Taken(connection)
+        ActiveRequest(connection)
     }
 
-    pub(super) fn want_body(&self, is_wanted: bool) {
-        self.enter(match is_wanted {
+    pub(super) fn set_waiting_for_body(&self, is_waiting: bool) {
+        self.enter(match is_waiting {
             true => Phase::Body,
-            false => Phase::Answer,
+            false => Phase::Response,
         });
     }
 
@@ -95,8 +95,8 @@ impl ConnectionState {
     }
 }
 
-impl Taken {
-    pub(super) fn answer(&self) {
+impl ActiveRequest {
+    pub(super) fn mark_answered(&self) {
         if let Some(ConnectionState(state)) = &self.0 {
             let is_abandoned = false;
             state.set(State {
@@ -107,21 +107,24 @@ impl Taken {
     }
 
     /// Keeps the request in progress until its streamed response ends.
-    pub(super) fn with(self, body: BoxBody) -> BoxBody {
-        BoxBody::new(Streamed { body, _taken: self })
+    pub(super) fn attach_to(self, body: BoxBody) -> BoxBody {
+        BoxBody::new(Streamed {
+            body,
+            _request: self,
+        })
     }
 
-    pub(super) fn switched(self, body: BoxBody) -> BoxBody {
+    pub(super) fn attach_to_upgraded(self, body: BoxBody) -> BoxBody {
         if let Some(connection) = &self.0 {
-            connection.enter(Phase::Switched);
+            connection.enter(Phase::Upgraded);
         }
-        self.with(body)
+        self.attach_to(body)
     }
 }
 
 struct Streamed {
     body: BoxBody,
-    _taken: Taken,
+    _request: ActiveRequest,
 }
 
 impl MessageBody for Streamed {
@@ -139,7 +142,7 @@ impl MessageBody for Streamed {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         if let Some(connection) = &self.0 {
             connection.enter(Phase::Head);

@@ -13,9 +13,9 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 
 use super::Api;
-use super::answer::memory::{AnswerMemory, NoRoom};
+use super::answer::memory::{AnswerMemory, MemoryFull};
 use super::connection_state::ConnectionState;
-use super::openai_paths::is_of_openai;
+use super::openai_paths::is_openai_path;
 use super::request::body::{Body, is_endless};
 use super::request::context::{About, RequestContext, change_context};
 use super::request::query::{Query, Reading};
@@ -39,7 +39,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse, Error> {
     let start = Instant::now();
-    let taken = ConnectionState::take(&request);
+    let active = ConnectionState::begin_request(&request);
     let session = SessionId::random();
     let refusal = head::refusal(&request);
     let api = request.app_data::<web::Data<Api>>();
@@ -53,7 +53,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     request.extensions_mut().insert(context);
     let limit_bytes = if is_refused {
         Some(0)
-    } else if is_ours(request.match_info().as_str()) {
+    } else if is_own_api(request.match_info().as_str()) {
         Some(early::limit_bytes(&request))
     } else {
         None
@@ -64,11 +64,11 @@ pub async fn envelope<B: MessageBody + 'static>(
         drop(spending);
         change_context(&request, |context| context.body = body);
     }
-    let response = fit(next.call(request).await?.map_into_boxed_body()).await;
-    taken.answer();
+    let response = hold_large_body(next.call(request).await?.map_into_boxed_body()).await;
+    active.mark_answered();
     let mut response = with_problem(response, &session).map_into_boxed_body();
-    mark(&mut response, session);
-    end(&response, session, start);
+    add_headers(&mut response, session);
+    report_completed(&response, session, start);
     let is_stream = response.response().body().size() == BodySize::Stream;
     let is_old = response.request().version() < Version::HTTP_11;
     if (is_endless(response.request().head()) || is_stream && is_old)
@@ -81,20 +81,20 @@ pub async fn envelope<B: MessageBody + 'static>(
         head.set_connection_type(ConnectionType::Close);
     }
     Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        response.map_body(|_, body| taken.switched(body))
+        response.map_body(|_, body| active.attach_to_upgraded(body))
     } else if is_stream {
-        response.map_body(|_, body| taken.with(body))
+        response.map_body(|_, body| active.attach_to(body))
     } else {
         response
     })
 }
 
-/// Moves a large response into [`AnswerMemory`]. If there is no room, a read gets 503. A completed write always gets
+/// Moves a large response into [`AnswerMemory`]. If that memory is full, a read gets 503. A completed write always gets
 /// its response.
-async fn fit(response: ServiceResponse) -> ServiceResponse {
+async fn hold_large_body(response: ServiceResponse) -> ServiceResponse {
     let is_large = matches!(
         response.response().body().size(),
-        BodySize::Sized(bytes) if AnswerMemory::counts(bytes)
+        BodySize::Sized(bytes) if AnswerMemory::is_counted(bytes)
     );
     let memory = response.request().conn_data::<AnswerMemory>().cloned();
     let Some(memory) = memory.filter(|_| is_large) else {
@@ -104,13 +104,13 @@ async fn fit(response: ServiceResponse) -> ServiceResponse {
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
     let held = match body.try_into_bytes() {
-        Ok(answer) if is_read => memory.hold(answer).await.map(BoxBody::new),
-        Ok(answer) => Ok(BoxBody::new(memory.hold_or_evict(answer))),
+        Ok(bytes) if is_read => memory.hold(bytes).await.map(BoxBody::new),
+        Ok(bytes) => Ok(BoxBody::new(memory.hold_or_evict(bytes))),
         Err(body) => Ok(body),
     };
     match held {
         Ok(body) => ServiceResponse::new(request, response.set_body(body)),
-        Err(NoRoom) => {
+        Err(MemoryFull) => {
             let mut refused = ServiceResponse::from_err(ApiError::Overloaded, request);
             copy_cors(response.headers(), refused.headers_mut());
             refused
@@ -127,7 +127,7 @@ fn copy_cors(from: &HeaderMap, to: &mut HeaderMap) {
     }
 }
 
-fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
+fn add_headers<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let request = response.request().clone();
     let status = response.status();
     let headers = response.headers_mut();
@@ -135,7 +135,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     // responses contain text from clients, which a browser must not render as a page
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let path = request.match_info().as_str();
-    if !is_ours(path) {
+    if !is_own_api(path) {
         if is_page(path) {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
@@ -153,12 +153,13 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     let successor = context.and_then(|context| context.successor.as_ref());
     if request.match_info().get("id").is_none()
         && let Some(caller) = successor.or_else(|| extensions.get::<Caller>())
-        && !is_kept_back(caller, status)
+        && !must_omit_thread(caller, status)
         && let Some(api) = request.app_data::<web::Data<Api>>()
     {
         let renews =
             request.method().is_safe() && path == "/v1/threads/current" && !is_peek(&request);
-        api.identity.hand_back(caller, &request, renews, headers);
+        api.identity
+            .add_to_response(caller, &request, renews, headers);
     }
 }
 
@@ -166,7 +167,7 @@ fn is_peek(request: &HttpRequest) -> bool {
     Query::<Reading>::of(request).is_ok_and(|Query(reading)| reading.is_peek())
 }
 
-fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
+fn report_completed<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     let request = response.request();
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().map(|caller| &caller.id);
@@ -186,17 +187,17 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
 }
 
 /// Returns whether `path` belongs to this server's own API. Expects a decoded path, because `/%761/` means `/v1/`.
-fn is_ours(path: &str) -> bool {
-    (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
+fn is_own_api(path: &str) -> bool {
+    (path == "/v1" || path.starts_with("/v1/")) && !is_openai_path(path)
 }
 
 fn is_page(path: &str) -> bool {
     matches!(path, "/" | "/docs") || path.starts_with("/docs/")
 }
 
-/// Returns whether the response must not name the thread. True for 401, and for errors other than 404 if the thread id
+/// Returns whether the response must omit the thread id. True for 401, and for errors other than 404 if the thread id
 /// is new. Also true for 410, because a late response about a destroyed thread would replace the client's new id.
-fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
+fn must_omit_thread(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_new = caller.source == Source::Minted;
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::GONE)

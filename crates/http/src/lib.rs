@@ -49,7 +49,7 @@ pub use connection_state::ConnectionState;
 pub use envelope::envelope;
 pub use kv::content::{EntryContent, entry_body, entry_head};
 pub use methods::{post_only, read_only};
-pub use openai_paths::is_of_openai;
+pub use openai_paths::is_openai_path;
 pub use openapi::openapi_json;
 pub use request::back_end::{Audited, key_for, no_key, own};
 pub use request::body::BodyAlarm;

@@ -14,25 +14,25 @@ pub(super) fn on(method: Method) -> Route {
     }))
 }
 
-pub fn read_only<A, F>(path: &str, answer: F) -> Resource
+pub fn read_only<A, F>(path: &str, handler: F) -> Resource
 where
     A: FromRequest + 'static,
     F: Handler<A>,
     F::Output: Responder + 'static,
 {
     web::resource(path)
-        .route(on(Method::GET).to(answer.clone()))
-        .route(on(Method::HEAD).to(answer))
+        .route(on(Method::GET).to(handler.clone()))
+        .route(on(Method::HEAD).to(handler))
         .default_service(not_allowed::<()>("GET, HEAD"))
 }
 
-pub fn post_only<A, F>(path: &str, answer: F) -> Resource
+pub fn post_only<A, F>(path: &str, handler: F) -> Resource
 where
     A: FromRequest + 'static,
     F: Handler<A>,
     F::Output: Responder + 'static,
 {
     web::resource(path)
-        .route(on(Method::POST).to(answer))
+        .route(on(Method::POST).to(handler))
         .default_service(not_allowed::<()>("POST"))
 }

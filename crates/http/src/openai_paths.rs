@@ -30,7 +30,7 @@ const ROOTS: [&str; 25] = [
     "videos",
 ];
 
-pub fn is_of_openai(path: &str) -> bool {
+pub fn is_openai_path(path: &str) -> bool {
     let below = path.strip_prefix("/v1/");
     let root = below.and_then(|below| below.split('/').next());
     root.is_some_and(|root| ROOTS.binary_search(&root).is_ok())
@@ -44,21 +44,21 @@ mod tests {
     use crate::openapi_json;
 
     #[test]
-    fn only_paths_that_are_tagged_so_belong_to_openai() {
+    fn exactly_the_paths_tagged_openai_belong_to_openai() {
         let document: Value = serde_json::from_str(openapi_json()).unwrap();
 
         for (path, item) in document["paths"].as_object().unwrap() {
             let mut operations = item.as_object().unwrap().values();
             let is_tagged = operations.all(|operation| operation["tags"] == json!(["openai"]));
-            assert_eq!(is_of_openai(path), is_tagged, "{path}");
+            assert_eq!(is_openai_path(path), is_tagged, "{path}");
         }
     }
 
     #[test]
-    fn whole_parts_of_a_path_count() {
+    fn a_root_matches_only_a_complete_path_segment() {
         assert!(ROOTS.is_sorted());
         for path in ["/v1/models", "/v1/chat/completions", "/v1/conversations/"] {
-            assert!(is_of_openai(path), "{path}");
+            assert!(is_openai_path(path), "{path}");
         }
         for path in [
             "/v1",
@@ -68,7 +68,7 @@ mod tests {
             "/v1//models",
             "/v1/threads",
         ] {
-            assert!(!is_of_openai(path), "{path}");
+            assert!(!is_openai_path(path), "{path}");
         }
     }
 }

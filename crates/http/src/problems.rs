@@ -6,7 +6,7 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr};
 use utoipa::{IntoResponses, Modify};
 
-use super::codes::of_status;
+use super::codes::describe_status;
 
 /// Statuses and the names of their response components. No operation refers to 405, 414, 431 or 500, because any path
 /// may return them.
@@ -79,7 +79,7 @@ impl Modify for Problems {
         for (status, name) in PROBLEMS {
             let content = Content::new(Some(Ref::from_schema_name("Problem")));
             let response = ResponseBuilder::new()
-                .description(of_status(status))
+                .description(describe_status(status))
                 .content("application/problem+json", content);
             let response = RefOr::T(response.build());
             components.responses.insert(name.to_owned(), response);

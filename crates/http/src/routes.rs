@@ -69,12 +69,12 @@ macro_rules! allow {
 
 paths! {
     /// Paths that must come before the paths of a thread. Otherwise, the router would take `import` for a thread id.
-    static OF_THREADS:
+    static COLLECTION_PATHS:
         "/v1/threads/import" { POST threads::images::import_thread }
         "/v1/threads" { GET threads::lists::list_threads, POST threads::lifecycle::create_thread }
 
     /// Paths below a thread. The most frequently used paths come first, because the router tries paths in order.
-    static OF_A_THREAD:
+    static THREAD_PATHS:
         "/state" {
             GET threads::state::get_state,
             PUT threads::writes::put_state,
@@ -134,7 +134,7 @@ paths! {
             DELETE threads::lifecycle::delete_thread,
         }
 
-    static OTHERS:
+    static OTHER_PATHS:
         // must come before entries, because an entry may have the key `get` or `put`
         "/v1/kv/{namespace:[^/]*}/get" {
             GET (kv::entries::get_entry),

@@ -126,7 +126,7 @@ pub(super) struct WriteHeaders {
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct OfNewParam {
+pub(super) struct NewThreadParam {
     /// Lifetime in seconds after the last use, if this write creates the thread.
     #[param(minimum = 60, maximum = 946_080_000)]
     ttl_seconds: Option<u64>,

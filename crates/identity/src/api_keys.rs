@@ -19,14 +19,14 @@ pub struct ApiKey {
 
 /// The API keys of a deployment.
 #[derive(Debug, Clone, Default)]
-pub struct ApiKeys(Arc<[Known]>);
+pub struct ApiKeys(Arc<[StoredKey]>);
 
-struct Known {
+struct StoredKey {
     digest: [u8; 32],
     key: ApiKey,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for StoredKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)
     }
@@ -47,11 +47,11 @@ impl ApiKeys {
     /// Builds the set from keys and their secrets.
     #[must_use]
     pub fn new<'a>(keys: impl IntoIterator<Item = (ApiKey, &'a str)>) -> Self {
-        let known = |(key, secret): (ApiKey, &str)| Known {
+        let stored = |(key, secret): (ApiKey, &str)| StoredKey {
             digest: Sha256::digest(secret).into(),
             key,
         };
-        Self(keys.into_iter().map(known).collect())
+        Self(keys.into_iter().map(stored).collect())
     }
 
     /// True if no API keys are configured. No caller is then treated as a back end.
@@ -71,10 +71,10 @@ impl ApiKeys {
     #[must_use]
     pub fn find(&self, secret: &[u8]) -> Option<&ApiKey> {
         let digest: [u8; 32] = Sha256::digest(secret).into();
-        let known = self
+        let stored = self
             .0
             .iter()
-            .find(|known| bool::from(known.digest.ct_eq(&digest)));
-        known.map(|known| &known.key)
+            .find(|stored| bool::from(stored.digest.ct_eq(&digest)));
+        stored.map(|stored| &stored.key)
     }
 }

@@ -1,7 +1,7 @@
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 
 /// A credential that matches no key and no token.
-const UNKNOWN: &str = "";
+const MATCHES_NOTHING: &str = "";
 
 /// Returns the bearer credential. If there are two `Authorization` headers, returns a credential that matches nothing,
 /// because a proxy may have checked only one of the headers.
@@ -10,7 +10,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION);
     let value = values.next()?;
     if values.next().is_some() {
-        return Some(UNKNOWN);
+        return Some(MATCHES_NOTHING);
     }
     let (scheme, credential) = value.to_str().ok()?.split_once(' ')?;
     let credential = credential.trim();

@@ -6,7 +6,7 @@ use super::Identity;
 use threadkeep_domain::Fingerprint;
 
 impl Identity {
-    /// Returns a keyed digest of the client's IPv4 address or IPv6 /64 network. Subscribers get no smaller network (RFC
+    /// Returns a keyed digest of the client's IPv4 address or IPv6 /64 network, the smallest that providers assign (RFC
     /// 6177). Trusts forwarding headers only from trusted proxies. Returns `None` if the peer address is unknown.
     #[must_use]
     pub fn client_network(&self, request: &HttpRequest) -> Option<Fingerprint> {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_an_address_or_64_bits_and_only_proxies_are_believed() {
+    fn a_network_is_an_ipv4_address_or_an_ipv6_64_behind_trusted_proxies_only() {
         let identity = identity(b"a secret for tests of networks");
         let of = |peer, list| network(&identity, peer, list);
 
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_key_a_network_cannot_be_worked_out() {
+    fn the_digest_of_a_network_depends_on_the_key() {
         let [one, other] = [b"a secret for tests", b"another one, of it"].map(|s| identity(s));
 
         assert_ne!(

@@ -161,7 +161,7 @@ impl Cookie {
     /// Checks every cookie with the configured name, because a browser may send several for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let mut rejected_cookie = None;
-        for value in named(&self.settings.name, headers) {
+        for value in cookie_values(&self.settings.name, headers) {
             match verify(value, ring) {
                 Ok(caller) => return self.replacing(caller, headers, ring),
                 Err(rejected) => rejected_cookie = rejected_cookie.max(Some(rejected)),
@@ -191,8 +191,8 @@ impl Cookie {
         let name = &self.settings.name;
         let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
         // the exact capacity avoids a reallocation when the bytes become a header value
-        let around = name.len() + 1 + attributes.len();
-        let mut text = Vec::with_capacity(around + signed.len() + 2 * escapes);
+        let fixed_bytes = name.len() + 1 + attributes.len();
+        let mut text = Vec::with_capacity(fixed_bytes + signed.len() + 2 * escapes);
         text.extend_from_slice(name.as_bytes());
         text.push(b'=');
         write_value(&mut text, signed.as_bytes());
@@ -219,7 +219,10 @@ impl Attributes {
 
 /// Returns the values of the cookies named `name`. Works on bytes, so that another application's non-UTF-8 cookie
 /// cannot hide this server's cookie.
-pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn cookie_values<'a>(
+    name: &str,
+    headers: &'a HeaderMap,
+) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
     pairs.filter_map(move |pair| {
@@ -284,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn promises_of_a_name_are_kept_or_refused() {
+    fn a_name_prefix_requires_its_attributes() {
         let settings = |name: &str, secure, domain: Option<&str>| CookieSettings {
             name: name.into(),
             secure,
@@ -296,12 +299,12 @@ mod tests {
             settings("__Host-atid", Secure::Always, None).check(),
             Ok(())
         );
-        for refused in [
+        for settings in [
             settings("__Host-atid", Secure::Auto, None),
             settings("__Host-atid", Secure::Always, Some("example.com")),
             settings("__Secure-atid", Secure::Never, None),
         ] {
-            assert_eq!(refused.check(), Err(CookieError::Prefix));
+            assert_eq!(settings.check(), Err(CookieError::Prefix));
         }
         assert_eq!(
             settings("a b", Secure::Auto, None).check(),
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_would_drop_is_refused() {
+    fn same_site_none_requires_a_secure_cookie() {
         let none = CookieSettings {
             same_site: SameSite::None,
             ..CookieSettings::default()

@@ -195,7 +195,11 @@ mod tests {
         JwtSubject::new(b"shared", settings, b"hash").unwrap()
     }
 
-    fn ask(provider: &JwtSubject, key: &[u8], claims: &serde_json::Value) -> Option<ThreadId> {
+    fn thread_of(
+        provider: &JwtSubject,
+        key: &[u8],
+        claims: &serde_json::Value,
+    ) -> Option<ThreadId> {
         let token = encode(&Header::default(), claims, &EncodingKey::from_secret(key)).unwrap();
         let request = TestRequest::default()
             .insert_header((AUTHORIZATION, format!("Bearer {token}")))
@@ -210,9 +214,9 @@ mod tests {
         let provider = provider(&JwtSettings::default());
         let exp = get_current_timestamp() + 60;
 
-        let ada = ask(&provider, b"shared", &json!({"sub": "ada", "exp": exp}));
-        let again = ask(&provider, b"shared", &json!({"sub": "ada", "exp": exp + 1}));
-        let bob = ask(&provider, b"shared", &json!({"sub": "bob", "exp": exp}));
+        let ada = thread_of(&provider, b"shared", &json!({"sub": "ada", "exp": exp}));
+        let again = thread_of(&provider, b"shared", &json!({"sub": "ada", "exp": exp + 1}));
+        let bob = thread_of(&provider, b"shared", &json!({"sub": "bob", "exp": exp}));
 
         assert!(ada.is_some());
         assert_eq!(ada, again);
@@ -220,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_token_with_critical_extensions_names_nobody() {
+    fn a_token_with_critical_extensions_is_rejected() {
         let provider = provider(&JwtSettings::default());
         let claims = json!({"sub": "ada", "exp": get_current_timestamp() + 60});
-        let ask = |crit: Option<Vec<String>>| {
+        let is_accepted = |crit: Option<Vec<String>>| {
             let header = Header {
                 crit,
                 ..Header::default()
@@ -232,13 +236,13 @@ mod tests {
             let request = TestRequest::default()
                 .insert_header((AUTHORIZATION, format!("Bearer {token}")))
                 .to_http_request();
-            let asked = provider.thread_id(&request, &TrustedProxies::default());
-            asked.is_ok()
+            let result = provider.thread_id(&request, &TrustedProxies::default());
+            result.is_ok()
         };
 
-        assert!(ask(None));
-        assert!(!ask(Some(vec!["b64".into()])));
-        assert!(!ask(Some(Vec::new())));
+        assert!(is_accepted(None));
+        assert!(!is_accepted(Some(vec!["b64".into()])));
+        assert!(!is_accepted(Some(Vec::new())));
     }
 
     #[test]
@@ -247,7 +251,7 @@ mod tests {
         let now = get_current_timestamp();
         let at = |exp: u64, nbf: u64| {
             let claims = json!({"sub": "ada", "exp": exp, "nbf": nbf});
-            ask(&provider, b"shared", &claims).is_some()
+            thread_of(&provider, b"shared", &claims).is_some()
         };
 
         assert!(at(now - 30, now));
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_key_without_its_armour_is_no_shared_secret() {
+    fn a_public_key_without_pem_armor_is_not_a_shared_secret() {
         // output of `openssl genpkey -algorithm ed25519 | openssl pkey -pubout`
         const PUBLIC: &str = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
         let (start, end) = PUBLIC.split_at(32);
@@ -273,9 +277,9 @@ mod tests {
             format!("{start}\r\n  {end}").as_bytes(),
             &der.unwrap(),
         ] {
-            let refused = open(key).unwrap_err();
+            let error = open(key).unwrap_err();
 
-            assert!(matches!(refused, JwtError::MissingPemArmor), "{refused}");
+            assert!(matches!(error, JwtError::MissingPemArmor), "{error}");
         }
         assert!(matches!(open(b"{}"), Err(JwtError::Unknown)));
         assert!(matches!(open(b"two words"), Err(JwtError::Unknown)));
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_forged_old_or_for_others_names_nobody() {
+    fn forged_expired_and_foreign_tokens_are_rejected() {
         let provider = provider(&JwtSettings {
             issuer: Some("us".into()),
             audience: Some("threads".into()),
@@ -297,8 +301,8 @@ mod tests {
         let exp = get_current_timestamp() + 60;
         let good = json!({"sub": "ada", "exp": exp, "iss": "us", "aud": "threads"});
 
-        assert!(ask(&provider, b"shared", &good).is_some());
-        assert!(ask(&provider, b"other", &good).is_none());
+        assert!(thread_of(&provider, b"shared", &good).is_some());
+        assert!(thread_of(&provider, b"other", &good).is_none());
         for (claim, value) in [
             ("exp", json!(get_current_timestamp() - 3600)),
             ("iss", json!("them")),
@@ -309,7 +313,10 @@ mod tests {
         ] {
             let mut claims = good.clone();
             claims[claim] = value;
-            assert!(ask(&provider, b"shared", &claims).is_none(), "{claims}");
+            assert!(
+                thread_of(&provider, b"shared", &claims).is_none(),
+                "{claims}"
+            );
         }
     }
 }

@@ -50,7 +50,7 @@ pub use caller::{Caller, Source};
 pub use cookie::MAX_AGE_SECONDS as COOKIE_MAX_AGE_SECONDS;
 #[doc(hidden)]
 pub use cookie::RejectedCookie;
-use cookie::{Attributes, Cookie, named, verify, write_value};
+use cookie::{Attributes, Cookie, cookie_values, verify, write_value};
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 #[cfg(feature = "jwt")]
 pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
@@ -199,7 +199,7 @@ impl Identity {
         if let Some(provider) = &self.provider {
             let id = provider
                 .thread_id(request, &self.proxies)
-                .map_err(|error| of_provider(error, IdentityError::UnknownCaller))?;
+                .map_err(|error| provider_error(error, IdentityError::UnknownCaller))?;
             if provider.is_ambient() {
                 self.check_origin(request)?;
             }
@@ -214,7 +214,7 @@ impl Identity {
             && self.origins.is_foreign(request, &self.proxies);
         if caller.source == Source::Cookie {
             self.check_origin(request)
-                .inspect_err(|_| self.log_refusal(request))?;
+                .inspect_err(|_| self.log_rejection(request))?;
             // browsers add such a cookie to requests from any site, so a write must name its origin
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
@@ -226,7 +226,7 @@ impl Identity {
 
     /// Returns whether an owner provider is configured.
     #[must_use]
-    pub fn asks_for_owners(&self) -> bool {
+    pub fn has_owner_provider(&self) -> bool {
         self.owners.is_some()
     }
 
@@ -237,7 +237,7 @@ impl Identity {
         };
         let owner = provider
             .owner(request, &self.proxies)
-            .map_err(|error| of_provider(error, IdentityError::UnknownOwner))?;
+            .map_err(|error| provider_error(error, IdentityError::UnknownOwner))?;
         match &owner {
             None if *required => return Err(IdentityError::OwnerRequired),
             Some(_) if provider.is_ambient() => self.check_origin(request)?,
@@ -328,7 +328,7 @@ impl Identity {
     /// Callers that a provider identifies get no cookie, because they have another credential. New callers from another
     /// site get no cookie either: the browser may have withheld their cookie, or a page without permission may have
     /// written to the thread.
-    pub fn hand_back(
+    pub fn add_to_response(
         &self,
         caller: &Caller,
         request: &HttpRequest,
@@ -378,7 +378,7 @@ impl Identity {
 
     /// Logs only the first rejection of each kind, because a wrong setting causes every write from a page to be
     /// rejected.
-    fn log_refusal(&self, request: &HttpRequest) {
+    fn log_rejection(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {
             return;
@@ -419,7 +419,7 @@ fn is_write(request: &HttpRequest) -> bool {
 }
 
 /// Converts a provider's error. Logs why a credential was rejected, because the response does not reveal it.
-fn of_provider(
+fn provider_error(
     error: ProviderError,
     rejected: fn(ProviderError) -> IdentityError,
 ) -> IdentityError {
@@ -445,20 +445,20 @@ mod tests {
         Identity::new(KeyRing::new(vec![key]).unwrap(), CookieSettings::default())
     }
 
-    fn ask(name: HeaderName, value: &[u8]) -> Option<Result<Caller, IdentityError>> {
+    fn identify_with(name: HeaderName, value: &[u8]) -> Option<Result<Caller, IdentityError>> {
         let value = HeaderValue::from_bytes(value).ok()?;
         let request = TestRequest::default().insert_header((name, value));
         Some(identity().identify(&request.to_http_request()))
     }
 
     #[test]
-    fn what_is_handed_back_is_recognized_in_both_forms() {
+    fn an_issued_id_is_accepted_as_header_and_as_cookie() {
         let id = ThreadId::random();
         let caller = Caller::of(id, Source::Minted);
         let mut headers = HeaderMap::new();
         let request = TestRequest::default().to_http_request();
 
-        identity().hand_back(&caller, &request, false, &mut headers);
+        identity().add_to_response(&caller, &request, false, &mut headers);
 
         let header = headers.get(THREAD_ID).unwrap();
         let cookie = headers.get(SET_COOKIE).unwrap().to_str().unwrap();
@@ -467,13 +467,13 @@ mod tests {
             (THREAD_ID, header.as_bytes(), Source::Header),
             (COOKIE, pair.as_bytes(), Source::Cookie),
         ] {
-            let caller = ask(name, value).unwrap().unwrap();
+            let caller = identify_with(name, value).unwrap().unwrap();
             assert_eq!((caller.id, caller.source), (id, source));
         }
     }
 
     #[test]
-    fn a_cookie_that_is_not_text_does_not_hide_ours() {
+    fn a_non_utf8_cookie_does_not_hide_the_signed_id() {
         let id = ThreadId::random();
         let signed = identity().signed_id(&id);
         let ours = signed
@@ -483,7 +483,7 @@ mod tests {
             .replace('+', "%2B");
         let line = [b"name=\xe4; atid=\xff; atid=", ours.as_bytes()].concat();
 
-        let caller = ask(COOKIE, &line).unwrap().unwrap();
+        let caller = identify_with(COOKIE, &line).unwrap().unwrap();
 
         assert_eq!((caller.id, caller.source), (id, Source::Cookie));
         assert_eq!(caller.rejected_cookie, None);
@@ -491,21 +491,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_of_a_strangers_making_is_believed(
+        fn a_forged_header_is_rejected(
             bytes in prop::collection::vec(any::<u8>(), 0..120),
             id in "thrd_[a-zA-Z0-9]{20,62}",
             signature in "[A-Za-z0-9+/=;.%]{0,90}",
         ) {
             let forged = format!("{id};{signature}").into_bytes();
             for value in [bytes, forged] {
-                if let Some(asked) = ask(THREAD_ID, &value) {
-                    prop_assert!(asked.is_err());
+                if let Some(result) = identify_with(THREAD_ID, &value) {
+                    prop_assert!(result.is_err());
                 }
             }
         }
 
         #[test]
-        fn no_cookie_of_a_strangers_making_is_believed(
+        fn a_forged_cookie_is_ignored(
             bytes in prop::collection::vec(any::<u8>(), 0..120),
             id in "thrd_[a-zA-Z0-9]{20,62}",
             signature in "[A-Za-z0-9+/=;.%]{0,90}",
@@ -513,20 +513,20 @@ mod tests {
             let forged = format!("x=1; atid={id}.{signature}; atid; =").into_bytes();
             let named = [b"atid=", &bytes[..]].concat();
             for value in [bytes, forged, named] {
-                if let Some(asked) = ask(COOKIE, &value) {
-                    prop_assert_eq!(asked.unwrap().source, Source::Minted);
+                if let Some(result) = identify_with(COOKIE, &value) {
+                    prop_assert_eq!(result.unwrap().source, Source::Minted);
                 }
             }
         }
 
         #[test]
-        fn a_signed_id_with_one_letter_changed_is_not_believed(index in 0usize..82, letter in "[!-~]") {
+        fn a_signed_id_with_one_changed_character_is_rejected(index in 0usize..82, letter in "[!-~]") {
             let signed = identity().signed_id(&ThreadId::random());
             let mut bytes = signed.as_bytes().to_vec();
             prop_assume!(bytes[index] != letter.as_bytes()[0]);
             bytes[index] = letter.as_bytes()[0];
 
-            prop_assert!(ask(THREAD_ID, &bytes).unwrap().is_err());
+            prop_assert!(identify_with(THREAD_ID, &bytes).unwrap().is_err());
         }
     }
 }

@@ -104,9 +104,9 @@ pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
     is_of_site("cross-site", request)
 }
 
-fn is_of_site(wanted: &str, request: &HttpRequest) -> bool {
+fn is_of_site(expected: &str, request: &HttpRequest) -> bool {
     let site = request.headers().get(&SEC_FETCH_SITE);
-    site.is_some_and(|site| site == wanted)
+    site.is_some_and(|site| site == expected)
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_header_that_is_there_has_to_name_the_hosts_own_page() {
+    fn every_header_that_is_present_must_name_the_hosts_own_origin() {
         let of = |origin: &[&str], site: &[&str]| {
             let origin = origin.iter().map(|origin| ("origin", *origin));
             let site = site.iter().map(|site| ("sec-fetch-site", *site));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_proxy_says_which_scheme_and_host_the_page_is_of() {
+    fn a_trusted_proxy_reports_the_scheme_and_host_of_the_page() {
         let forwarded = |peer, origin| {
             let host = ("host", "upstream:8080");
             let proto = ("x-forwarded-proto", "https");

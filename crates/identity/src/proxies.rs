@@ -49,13 +49,13 @@ impl TrustedProxies {
     }
 
     pub(super) fn scheme<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
-        let mut said = entries_from_last(request, &FORWARDED_PROTO);
-        self.has_sent(request).then(|| said.next())?
+        let mut entries = entries_from_last(request, &FORWARDED_PROTO);
+        self.has_sent(request).then(|| entries.next())?
     }
 
     pub(super) fn host<'a>(&self, request: &'a HttpRequest) -> Option<&'a [u8]> {
-        let mut said = entries_from_last(request, &FORWARDED_HOST);
-        self.has_sent(request).then(|| said.next())?
+        let mut entries = entries_from_last(request, &FORWARDED_HOST);
+        self.has_sent(request).then(|| entries.next())?
     }
 
     /// Returns the client's address. Behind trusted proxies, returns the last forwarded address that does not belong to
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_is_believed() {
+    fn only_trusted_proxies_report_the_scheme() {
         let proxies = TrustedProxies::parse(["10.0.0.0/8", "192.0.2.1"]).unwrap();
 
         assert!(proxies.is_https(&request("10.1.2.3", "https", "")));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_the_last_address_that_is_no_proxy() {
+    fn the_client_is_the_last_address_that_is_not_a_proxy() {
         let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
         let client = |peer: &str, list: &str| {
             proxies
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_not_text_ends_the_search_and_never_promotes_the_one_before() {
+    fn a_non_utf8_entry_ends_the_search() {
         let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
         let lines = |name: &'static str, lines: &[&[u8]]| {
             let mut request = TestRequest::default().peer_addr("10.0.0.1:1".parse().unwrap());
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_a_client_sends_changes_what_the_nearest_proxy_says(
+        fn forged_headers_do_not_override_the_nearest_proxy(
             forged in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..4),
         ) {
             let proxies = TrustedProxies::parse(["10.0.0.0/8"]).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_range_is_named() {
+    fn an_invalid_range_is_named_in_the_error() {
         assert!(
             TrustedProxies::parse(["10.0.0.0/8", "proxy.example"])
                 .unwrap_err()

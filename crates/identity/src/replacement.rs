@@ -7,7 +7,7 @@
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
-use super::{Attributes, Caller, CookieSettings, named, verify, write_value};
+use super::{Attributes, Caller, CookieSettings, cookie_values, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
 /// Maximum number of replaced ids in a cookie. The latest ids come first.
@@ -42,8 +42,8 @@ impl ReplacementCookie {
         ring: &KeyRing,
     ) -> Option<Caller> {
         self.all(headers)
-            .filter(|one| one.replaced.contains(&id.as_str()))
-            .find_map(|one| one.verify(ring))
+            .filter(|replacement| replacement.replaced.contains(&id.as_str()))
+            .find_map(|replacement| replacement.verify(ring))
     }
 
     pub(super) fn replaced_by<'a>(
@@ -53,13 +53,13 @@ impl ReplacementCookie {
         ring: &KeyRing,
     ) -> Vec<&'a str> {
         self.all(headers)
-            .filter(|one| one.id == id.as_str())
-            .find(|one| one.verify(ring).is_some())
-            .map_or_else(Vec::new, |one| one.replaced)
+            .filter(|replacement| replacement.id == id.as_str())
+            .find(|replacement| replacement.verify(ring).is_some())
+            .map_or_else(Vec::new, |replacement| replacement.replaced)
     }
 
     fn all<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = Replacement<'a>> {
-        named(&self.name, headers).filter_map(Replacement::read)
+        cookie_values(&self.name, headers).filter_map(Replacement::read)
     }
 
     pub(super) fn set(

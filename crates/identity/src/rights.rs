@@ -77,7 +77,7 @@ impl FromStr for Right {
                 .map(Self::KvOf)
                 .map_err(|_| RightError(text.to_owned()));
         }
-        let named = [
+        let rights = [
             Self::All,
             Self::Threads,
             Self::ThreadsRead,
@@ -88,7 +88,7 @@ impl FromStr for Right {
             Self::Owners,
             Self::Admin,
         ];
-        named
+        rights
             .into_iter()
             .find(|right| right.to_string() == text)
             .ok_or_else(|| RightError(text.to_owned()))
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_cover_themselves_and_what_is_less() {
+    fn a_right_covers_itself_and_narrower_rights() {
         let cover = |rights: &str, needed: &str| {
             let rights: Rights = rights.parse().unwrap();
             rights.cover(&needed.parse().unwrap())

@@ -82,7 +82,7 @@ mod tests {
     fn open(ring: &KeyRing, query: &str, now_ms: u64) -> Option<ScopeGrant> {
         let value = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            let mut values = pairs.filter(|(known, _)| *known == name);
+            let mut values = pairs.filter(|(key, _)| *key == name);
             let (_, value) = values.next()?;
             let value = percent_encoding::percent_decode_str(value).decode_utf8();
             Some(value.unwrap().into_owned())
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_opens_what_it_was_made_for_until_it_ends() {
+    fn a_query_grants_its_scope_until_it_expires() {
         let ours = ring(&["ours"]);
         let (endless, short) = (grant(None), grant(Some(100)));
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_ring_opens_and_no_other() {
+    fn only_keys_of_the_ring_verify_a_query() {
         let query = grant(None).to_query(&ring(&["old"]));
 
         assert!(open(&ring(&["new", "old"]), &query, 0).is_some());
@@ -114,10 +114,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_opens_nothing() {
+    fn a_changed_query_grants_nothing() {
         let ours = ring(&["ours"]);
         let query = grant(Some(100)).to_query(&ours);
-        let cut = query.replace("&expires=100", "");
+        let without_expiry = query.replace("&expires=100", "");
         let signature = query.split("sig=").nth(1).unwrap();
 
         for changed in [
@@ -128,7 +128,7 @@ mod tests {
             query.replace("=100", "="),
             query.replace(signature, &signature[1..]),
             query.replace(signature, ""),
-            cut,
+            without_expiry,
         ] {
             assert_eq!(open(&ours, &changed, 0), None, "{changed}");
         }

@@ -76,12 +76,12 @@ impl Verifier {
             return Err(ProviderError::Missing);
         }
         let Claims { sub, exp, .. } = token.claims;
-        let ends = Duration::try_from_secs_f64(exp + LEEWAY_SECONDS as f64);
+        let expires = Duration::try_from_secs_f64(exp + LEEWAY_SECONDS as f64);
         Ok(Verified {
             subject: sub,
-            valid_until: ends
+            valid_until: expires
                 .ok()
-                .and_then(|ends| SystemTime::UNIX_EPOCH.checked_add(ends)),
+                .and_then(|expires| SystemTime::UNIX_EPOCH.checked_add(expires)),
         })
     }
 }

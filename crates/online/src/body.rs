@@ -29,11 +29,13 @@ pub(super) async fn read_body(
     if response.content_length().is_some_and(is_too_long) {
         return Err(BodyError::TooLong);
     }
-    let mut left = max_bytes;
+    let mut remaining = max_bytes;
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => {
-                left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLong)?;
+                remaining = remaining
+                    .checked_sub(chunk.len())
+                    .ok_or(BodyError::TooLong)?;
                 reader.write(&chunk)?;
             }
             Ok(None) => return reader.finish(),
@@ -49,7 +51,7 @@ enum Reader {
 
 struct Gzip {
     member: Box<GzDecoder<Bounded>>,
-    before: usize,
+    finished_members: usize,
 }
 
 impl Reader {
@@ -79,13 +81,13 @@ impl Reader {
             Self::Plain(bounded) => bounded.write_all(chunk),
             Self::Gzip(gzip) => gzip.write(chunk),
         };
-        written.map_err(sort)
+        written.map_err(body_error)
     }
 
     fn finish(self) -> Result<Vec<u8>, BodyError> {
         match self {
             Self::Plain(bounded) => Ok(bounded.bytes),
-            Self::Gzip(gzip) => Ok(gzip.member.finish().map_err(sort)?.bytes),
+            Self::Gzip(gzip) => Ok(gzip.member.finish().map_err(body_error)?.bytes),
         }
     }
 }
@@ -94,23 +96,23 @@ impl Gzip {
     fn of(bounded: Bounded) -> Self {
         Self {
             member: Box::new(GzDecoder::new(bounded)),
-            before: 0,
+            finished_members: 0,
         }
     }
 
     fn write(&mut self, mut chunk: &[u8]) -> io::Result<()> {
         while !chunk.is_empty() {
-            let taken = self.member.write(chunk)?;
-            if taken == 0 {
+            let written = self.member.write(chunk)?;
+            if written == 0 {
                 self.begin_next()?;
             }
-            chunk = &chunk[taken..];
+            chunk = &chunk[written..];
         }
         Ok(())
     }
 
     fn begin_next(&mut self) -> io::Result<()> {
-        if self.before + 1 == MEMBERS_MAX {
+        if self.finished_members + 1 == MEMBERS_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.member.try_finish()?;
@@ -118,13 +120,13 @@ impl Gzip {
             bytes: mem::take(&mut self.member.get_mut().bytes),
             max_bytes: self.member.get_ref().max_bytes,
         };
-        self.before += 1;
+        self.finished_members += 1;
         *self.member = GzDecoder::new(bounded);
         Ok(())
     }
 }
 
-fn sort(error: io::Error) -> BodyError {
+fn body_error(error: io::Error) -> BodyError {
     match error.kind() {
         io::ErrorKind::FileTooLarge => BodyError::TooLong,
         _ => BodyError::Broken,
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_one_body_however_they_arrive() {
+    fn members_form_one_body_in_chunks_of_any_size() {
         let body = [member("a"), member(""), member("bc")].concat();
 
         for chunk in [1, 7, body.len()] {
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_bounded() {
+    fn the_number_of_members_is_limited() {
         let many = |count: usize| member("").repeat(count);
 
         assert_eq!(read(&many(MEMBERS_MAX), 1_000, 0).unwrap(), b"");

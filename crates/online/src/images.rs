@@ -4,15 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::time::timeout;
 
-use super::fetch::{FetchError, PrivateHost, Requests, Wanted, parse_url};
+use super::fetch::{FetchError, FetchOptions, PrivateHost, Requests, parse_url};
 use threadkeep_responses::{GeneratedImage, StatelessError, UpstreamError};
 use threadkeep_upstreams::{HttpClient, OpenAiImages, UpstreamImage, UpstreamSettings};
 
 /// Maximum size of an image in bytes. In base64, an image of this size takes 8 MiB, the maximum total size of the
 /// images in a response.
-const IMAGE_MAX_BYTES: usize = 6 * 1_048_576;
+const IMAGE_BYTES_MAX: usize = 6 * 1_048_576;
 /// Maximum size of an upstream's answer in bytes. The answer contains the image in base64.
-const ANSWER_MAX_BYTES: u64 = 9 * 1_048_576;
+const ANSWER_BYTES_MAX: u64 = 9 * 1_048_576;
 /// Time limit for fetching an image from a URL, including all redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -33,26 +33,26 @@ pub(super) struct ImageGenerator {
 impl ImageGenerator {
     pub(super) fn new(settings: ImageSettings) -> Self {
         let upstream = UpstreamSettings {
-            max_answer_bytes: ANSWER_MAX_BYTES,
+            max_answer_bytes: ANSWER_BYTES_MAX,
             ..settings.upstream
         };
         let (host, port) = upstream.url.authority();
         // the upstream may serve its images from its own private address
-        let itself = PrivateHost::new(host, port);
+        let upstream_host = PrivateHost::new(host, port);
         Self {
-            requests: Requests::new(vec![itself]),
+            requests: Requests::new(vec![upstream_host]),
             api: OpenAiImages::new(&settings.http, &upstream, &settings.model),
         }
     }
 
-    /// Generates an image. Fails if that takes longer than `left`.
+    /// Generates an image. Fails if the generation takes longer than `time_limit`.
     pub(super) async fn generate(
         &self,
         prompt: &str,
-        left: Duration,
+        time_limit: Duration,
     ) -> Result<GeneratedImage, StatelessError> {
         let failed = |text: &'static str| StatelessError::Failed(text.into());
-        let image = self.api.generate(prompt, left).await;
+        let image = self.api.generate(prompt, time_limit).await;
         let bytes = match image.map_err(|error| failed(reason(&error)))? {
             UpstreamImage::Base64(text) => STANDARD
                 .decode(text)
@@ -61,7 +61,7 @@ impl ImageGenerator {
                 failed("the image cannot be fetched from where the upstream put it")
             })?,
         };
-        if bytes.len() > IMAGE_MAX_BYTES {
+        if bytes.len() > IMAGE_BYTES_MAX {
             return Err(failed("the image has more than 6 MiB"));
         }
         Ok(GeneratedImage {
@@ -75,13 +75,13 @@ impl ImageGenerator {
     /// Fetches an image from the upstream or from a public address.
     async fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         let url = parse_url(url).ok_or(FetchError::Location)?;
-        let wanted = Wanted {
+        let options = FetchOptions {
             accept: "image/*",
             // the bytes determine the type
             is_accepted: |_| true,
-            max_bytes: IMAGE_MAX_BYTES,
+            max_bytes: IMAGE_BYTES_MAX,
         };
-        let fetched = timeout(FETCH_TIMEOUT, self.requests.get(url, &wanted)).await;
+        let fetched = timeout(FETCH_TIMEOUT, self.requests.get(url, &options)).await;
         Ok(fetched
             .map_err(|_| FetchError::Timeout(FETCH_TIMEOUT))??
             .bytes)
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_image_may_be_at_the_upstream_and_nowhere_else_inside() {
+    async fn an_image_url_may_name_the_upstream_but_no_other_private_host() {
         let inside = Scripted::start(|_| reply(200, "", PNG)).await;
-        let elsewhere = inside.url("/1.png");
+        let internal_url = inside.url("/1.png");
         let server = Scripted::start(move |path| match path {
-            "/inside/images/generations" => answer(&format!(r#"{{"url":"{elsewhere}"}}"#)),
+            "/inside/images/generations" => answer(&format!(r#"{{"url":"{internal_url}"}}"#)),
             "/scheme/images/generations" => answer(r#"{"url":"file:///etc/passwd"}"#),
             "/1.png" => reply(200, "", PNG),
-            "/redirect" => reply(302, &format!("location: {elsewhere}\r\n"), ""),
+            "/redirect" => reply(302, &format!("location: {internal_url}\r\n"), ""),
             _ => unreachable!("{path}"),
         })
         .await;
@@ -202,12 +202,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_image_or_too_large_fails() {
+    async fn invalid_and_oversized_images_fail() {
         let server = Scripted::start(|path| match path {
             "/fits/images/generations" => {
-                base64(&[PNG, &vec![0; IMAGE_MAX_BYTES - PNG.len()]].concat())
+                base64(&[PNG, &vec![0; IMAGE_BYTES_MAX - PNG.len()]].concat())
             }
-            "/large/images/generations" => base64(&[PNG, &vec![0; IMAGE_MAX_BYTES]].concat()),
+            "/large/images/generations" => base64(&[PNG, &vec![0; IMAGE_BYTES_MAX]].concat()),
             "/svg/images/generations" => base64(b"<svg/>"),
             "/odd/images/generations" => answer(r#"{"b64_json":"%%"}"#),
             "/none/images/generations" => answer("{}"),
@@ -236,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_known_by_its_first_bytes() {
-        for (bytes, known) in [
+    fn the_type_of_an_image_is_detected_from_its_first_bytes() {
+        for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\n..."[..], Some("image/png")),
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
             (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some("image/webp")),
@@ -245,7 +245,7 @@ mod tests {
             (b"<svg xmlns='http://www.w3.org/2000/svg'/>", None),
             (b"", None),
         ] {
-            assert_eq!(mime_type(bytes), known, "{bytes:?}");
+            assert_eq!(mime_type(bytes), expected, "{bytes:?}");
         }
     }
 }

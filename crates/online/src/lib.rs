@@ -68,12 +68,12 @@ impl StatelessTools for OnlineTools {
     async fn generate(
         &self,
         prompt: &str,
-        left: Duration,
+        time_limit: Duration,
     ) -> Result<GeneratedImage, StatelessError> {
         let images = self.images.as_ref();
         images
             .ok_or(StatelessError::NOT_CONFIGURED)?
-            .generate(prompt, left)
+            .generate(prompt, time_limit)
             .await
     }
 }

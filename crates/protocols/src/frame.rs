@@ -27,7 +27,7 @@ pub(super) trait Framed: Sized + 'static {
     }
 
     /// Adds the protocol's headers to a response.
-    fn mark<B>(_: &mut ServiceResponse<B>) {}
+    fn add_headers<B>(_: &mut ServiceResponse<B>) {}
 }
 
 pub(super) struct Admitted<P: Framed> {
@@ -52,7 +52,7 @@ pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
         Some(protocol) => protocol.admit(request.request()),
         None => Err(P::outside()),
     };
-    // the body of a rejected request is read but not kept (see `Body`)
+    // the body of a rejected request is read and discarded (see `Body`)
     let limit_bytes = admitted.as_ref().map_or(0, |(_, limit_bytes)| *limit_bytes);
     let body = Body::read(&mut request, limit_bytes).await;
     let mut response = match admitted {
@@ -63,7 +63,7 @@ pub(super) async fn frame<P: Framed, B: MessageBody + 'static>(
         }
         Err(refusal) => request.error_response(refusal).map_into_right_body(),
     };
-    P::mark(&mut response);
+    P::add_headers(&mut response);
     forbid_storing(&mut response);
     Ok(response)
 }

@@ -6,14 +6,14 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first `MOST` elements of an array. To detect arrays that are too long, set `MOST` to one more than the limit.
+/// The first `MAX` elements of an array. To detect arrays that are too long, set `MAX` to one more than the limit.
 ///
 /// The other elements must be valid JSON, but are not stored, because parsed elements can take a hundred times as much
 /// memory as their JSON.
 #[derive(Debug)]
-pub(super) struct Leading<T, const MOST: usize>(Vec<T>);
+pub(super) struct Leading<T, const MAX: usize>(Vec<T>);
 
-impl<T, const MOST: usize> Deref for Leading<T, MOST> {
+impl<T, const MAX: usize> Deref for Leading<T, MAX> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -21,16 +21,16 @@ impl<T, const MOST: usize> Deref for Leading<T, MOST> {
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Leading<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Leading<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(Elements(PhantomData))
     }
 }
 
-struct Elements<T, const MOST: usize>(PhantomData<T>);
+struct Elements<T, const MAX: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Elements<T, MOST> {
-    type Value = Leading<T, MOST>;
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Elements<T, MAX> {
+    type Value = Leading<T, MAX>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a sequence")
@@ -38,7 +38,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Elements<T, M
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut first = Vec::new();
-        while first.len() < MOST {
+        while first.len() < MAX {
             match list.next_element()? {
                 Some(element) => first.push(element),
                 None => return Ok(Leading(first)),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_list_is_checked_and_not_kept() {
+    fn further_elements_are_checked_but_not_stored() {
         for (text, first) in [
             ("[]", vec![]),
             ("[1]", vec![1]),

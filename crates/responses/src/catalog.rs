@@ -14,7 +14,7 @@ pub struct CatalogEntry {
     /// Name of the model in requests. A trailing `*` matches any name with that prefix.
     pub name: String,
     /// Name of the model at the upstream; `None` if it is the same as the name in requests.
-    pub name_there: Option<String>,
+    pub upstream_model: Option<String>,
     pub upstream_name: Arc<str>,
     pub upstream: Arc<dyn Model>,
 }
@@ -66,19 +66,19 @@ impl Catalog {
         let custom = functions
             .iter()
             .find(|function| function.custom.is_some())?;
-        let takes_it = self.find(name)?.upstream.takes_custom_tools();
-        (!takes_it).then_some(custom)
+        let is_supported = self.find(name)?.upstream.supports_custom_tools();
+        (!is_supported).then_some(custom)
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<FoundModel> {
-        let is_it = |entry: &&CatalogEntry| match entry.name.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
+        let is_match = |entry: &&CatalogEntry| match entry.name.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
             None => name == entry.name,
         };
-        self.0.iter().find(is_it).map(|entry| FoundModel {
+        self.0.iter().find(is_match).map(|entry| FoundModel {
             upstream_name: Arc::clone(&entry.upstream_name),
             upstream: Arc::clone(&entry.upstream),
-            name: entry.name_there.as_deref().unwrap_or(name).to_owned(),
+            name: entry.upstream_model.as_deref().unwrap_or(name).to_owned(),
         })
     }
 }

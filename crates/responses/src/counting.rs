@@ -11,9 +11,10 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ResponseService {
-    /// Counts the tokens of the first question that the response to `request` would send to the model. `conversation`
-    /// is a scope and a sequence number; the prompt includes the items of the scope with lower sequence numbers.
-    /// Returns `None` if the model's upstream does not count tokens. Stores nothing.
+    /// Counts the tokens of the first question that a response to `request` would send, without storing anything.
+    ///
+    /// The prompt includes the items of the scope in `conversation` whose sequence numbers are lower than the given
+    /// number. Returns `None` if the upstream does not count tokens.
     pub async fn count_tokens(
         &self,
         request: ResponseRequest,
@@ -31,7 +32,7 @@ impl ResponseService {
         let bytes = items.iter().map(|item| item.as_str().len()).sum();
         let shared = Arc::clone(&self.0);
         let counting = async move { shared.count_tokens(&request, &items).await };
-        self.0.run_apart(bytes, counting).await
+        self.0.run_standalone(bytes, counting).await
     }
 }
 

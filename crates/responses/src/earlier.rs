@@ -24,7 +24,7 @@ impl Shared {
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
-            Some(wanted) if limit == 0 || (wanted as usize) < limit => wanted as usize,
+            Some(requested) if limit == 0 || (requested as usize) < limit => requested as usize,
             _ => limit,
         }
     }
@@ -46,12 +46,12 @@ impl Shared {
                 break;
             };
             before = last.seq;
-            for kept in page.items {
-                if !window.admit(kept.value.as_str()) {
+            for item in page.items {
+                if !window.admit(item.value.as_str()) {
                     is_whole = false;
                     break 'pages;
                 }
-                items.push(kept.value);
+                items.push(item.value);
             }
         }
         items.truncate(window.items());

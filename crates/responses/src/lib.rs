@@ -4,18 +4,18 @@
 //! response's journal. The effect of a call and its journal entry are written in one step of the store. Another driver
 //! can therefore resume the response at any time.
 
-mod apart;
 mod catalog;
 mod compaction;
 mod counting;
 mod driver;
 mod earlier;
+mod events;
 mod media;
 mod running;
 mod service;
 mod shared;
+mod standalone;
 mod stream;
-mod telling;
 mod values;
 
 pub use catalog::{Catalog, CatalogEntry};
@@ -26,11 +26,11 @@ pub use shared::{ResponseSettings, ResponseStores};
 pub use stream::{ResponseStream, SoFar, StreamItem};
 pub use values::dialogue::items_of_message;
 pub use values::error::ResponseError;
-pub use values::event::{CallEvent, CallKind, ResponseEvent, TextKind, TextPlace};
+pub use values::event::{CallEvent, CallKind, ResponseEvent, TextKind, TextRef};
 pub use values::items::{item_id_of, response_item_id, response_of_item, upstream_id_of};
 pub use values::message_window::MessageWindow;
 pub use values::model::{
-    AnswerPart, CompactedPrompt, CustomTool, Finish, Function, MediaPlace, Model, ModelAnswer,
+    AnswerPart, CompactedPrompt, CustomTool, Finish, Function, MediaCarrier, Model, ModelAnswer,
     Parameters, Piece, Question, ToolChoice, UpstreamError, content_of,
 };
 pub use values::observer::{ResponseObserver, ResponseRefusal, UpstreamOutcome};

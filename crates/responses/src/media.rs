@@ -1,13 +1,12 @@
 //! Searches the input of a response for images and files that the upstream does not support.
 
-use crate::values::model::{MediaPlace, Model};
+use crate::values::model::{MediaCarrier, Model};
 use crate::values::request::InputItem;
 use threadkeep_domain::{ItemKind, member_elements, member_text};
 
 /// Position of an image or a file in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaAt {
-    /// Index of the item.
     pub item: usize,
     /// Member of the item: `content` or `output`.
     pub member: &'static str,
@@ -18,9 +17,9 @@ pub struct MediaAt {
 /// Returns the position of the first image or file that `upstream` does not support.
 pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
-        let (place, name) = place_of(input.value.as_str())?;
+        let (carrier, name) = carrier_of(input.value.as_str())?;
         let mut parts = member_elements(input.value.as_str(), name);
-        let part = parts.position(|part| is_media(part) && !upstream.takes(place, part))?;
+        let part = parts.position(|part| is_media(part) && !upstream.takes(carrier, part))?;
         Some(MediaAt {
             item,
             member: name,
@@ -29,18 +28,18 @@ pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
     })
 }
 
-/// Returns where the parts of an item appear in the prompt, and the name of the member that contains the parts.
-fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
+/// Returns the kind of an item that can contain media, and the name of the member with its parts.
+fn carrier_of(item: &str) -> Option<(MediaCarrier, &'static str)> {
     match ItemKind::of(item)? {
         ItemKind::Message => {
-            let place = match &*member_text(item, "role")? {
-                "user" => MediaPlace::User,
-                "assistant" => MediaPlace::Assistant,
-                _ => MediaPlace::System,
+            let carrier = match &*member_text(item, "role")? {
+                "user" => MediaCarrier::User,
+                "assistant" => MediaCarrier::Assistant,
+                _ => MediaCarrier::System,
             };
-            Some((place, "content"))
+            Some((carrier, "content"))
         }
-        kind if kind.is_output() => Some((MediaPlace::Result, "output")),
+        kind if kind.is_output() => Some((MediaCarrier::Result, "output")),
         _ => None,
     }
 }
@@ -74,13 +73,13 @@ mod tests {
             Err(UpstreamError::Failed)
         }
 
-        fn takes(&self, place: MediaPlace, part: &str) -> bool {
-            place == MediaPlace::User && part.contains("input_image")
+        fn takes(&self, carrier: MediaCarrier, part: &str) -> bool {
+            carrier == MediaCarrier::User && part.contains("input_image")
         }
     }
 
     #[test]
-    fn media_are_found_where_prompts_are_made_of_them_and_nowhere_else() {
+    fn media_is_found_only_in_messages_and_results() {
         let image = r#"{"type":"input_image","image_url":"u"}"#;
         let file = r#"{"type":"input_file","file_id":"f"}"#;
         for (item, expected) in [

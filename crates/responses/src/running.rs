@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::telling::broadcast::{Broadcast, Progress, ResponseResult};
+use crate::events::broadcast::{Broadcast, Progress, ResponseResult};
 use crate::values::error::ResponseError;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{Fingerprint, Refusal, ResponseId, ResponseLimits};
@@ -39,7 +39,7 @@ struct RunningResponse {
 
 /// The slot of a response that this process drives. Dropping the slot frees it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResponseSlot {
     running: Arc<Running>,
     id: ResponseId,
     pub(crate) broadcast: Arc<Broadcast>,
@@ -69,7 +69,7 @@ impl Running {
         self: &Arc<Self>,
         id: ResponseId,
         fingerprint: Fingerprint,
-    ) -> Result<(Arc<Broadcast>, Option<Place>), ResponseError> {
+    ) -> Result<(Arc<Broadcast>, Option<ResponseSlot>), ResponseError> {
         let mut responses = self.responses();
         if let Some(response) = responses.get(&id) {
             return match response.fingerprint == fingerprint {
@@ -77,7 +77,7 @@ impl Running {
                 false => Err(ServiceError::from(Refusal::IdempotencyKeyReused).into()),
             };
         }
-        self.check(responses.len())?;
+        self.check_count(responses.len())?;
         let broadcast = Arc::new(Broadcast::new());
         let ended = Arc::new(SetOnce::new());
         let response = RunningResponse {
@@ -86,7 +86,7 @@ impl Running {
             ended: Arc::clone(&ended),
         };
         responses.insert(id, response);
-        let place = Place {
+        let slot = ResponseSlot {
             running: Arc::clone(self),
             id,
             broadcast: Arc::clone(&broadcast),
@@ -94,17 +94,17 @@ impl Running {
             held: AtomicU64::new(0),
             _token: self.tasks.token(),
         };
-        Ok((broadcast, Some(place)))
+        Ok((broadcast, Some(slot)))
     }
 
-    pub(crate) fn check_room(&self) -> Result<(), ResponseError> {
+    pub(crate) fn check_capacity(&self) -> Result<(), ResponseError> {
         match self.held.load(Ordering::Relaxed) < self.held_max {
-            true => self.check(self.responses().len()),
+            true => self.check_count(self.responses().len()),
             false => Err(ResponseError::TooMany),
         }
     }
 
-    fn check(&self, responses: usize) -> Result<(), ResponseError> {
+    fn check_count(&self, responses: usize) -> Result<(), ResponseError> {
         if self.closing.is_cancelled() {
             return Err(ResponseError::Stopping);
         }
@@ -155,15 +155,15 @@ impl Running {
     }
 }
 
-impl Place {
+impl ResponseSlot {
     /// Frees the slot, then publishes the end. In this order, a caller that repeats the request cannot join an ended
     /// response.
     pub(crate) fn end(self, result: ResponseResult) {
-        self.leave();
+        self.free();
         self.broadcast.show(Progress::Done(result));
     }
 
-    fn leave(&self) {
+    fn free(&self) {
         let mut responses = self.running.responses();
         let is_this =
             |response: &RunningResponse| Arc::ptr_eq(&response.broadcast, &self.broadcast);
@@ -173,7 +173,7 @@ impl Place {
     }
 
     /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] if the process would exceed its limit.
-    pub(crate) fn hold(&self, bytes: u64) -> Result<(), ResponseError> {
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), ResponseError> {
         if self.grow(bytes) <= self.running.held_max {
             return Ok(());
         }
@@ -189,11 +189,11 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ResponseSlot {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
         self.running.held.fetch_sub(held, Ordering::Relaxed);
-        self.leave();
+        self.free();
         // a driver that was dropped with its runtime has not published an end
         let stopped = Err(Arc::new(ResponseError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
@@ -205,28 +205,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn responses_hold_as_many_bytes_as_they_may_together() {
+    fn responses_share_one_memory_limit() {
         let running = Arc::new(Running::new(&ResponseLimits::DEFAULT));
-        let most = ResponseLimits::DEFAULT.held_max();
-        let place = |number: u8| {
+        let limit = ResponseLimits::DEFAULT.held_max();
+        let slot = |number: u8| {
             let id = ResponseId::in_bucket(0, [number; 16]);
-            let (_, place) = running.join(id, Fingerprint::of(&[])).unwrap();
-            place.unwrap()
+            let (_, slot) = running.join(id, Fingerprint::of(&[])).unwrap();
+            slot.unwrap()
         };
-        let (one, other) = (place(1), place(2));
+        let (one, other) = (slot(1), slot(2));
 
-        one.hold(most - 10).unwrap();
-        other.hold(10).unwrap();
-        assert!(matches!(other.hold(1), Err(ResponseError::TooMany)));
+        one.reserve(limit - 10).unwrap();
+        other.reserve(10).unwrap();
+        assert!(matches!(other.reserve(1), Err(ResponseError::TooMany)));
         drop(other);
-        let third = place(3);
-        assert!(matches!(third.hold(11), Err(ResponseError::TooMany)));
-        third.hold(10).unwrap();
-        assert!(matches!(running.check_room(), Err(ResponseError::TooMany)));
+        let third = slot(3);
+        assert!(matches!(third.reserve(11), Err(ResponseError::TooMany)));
+        third.reserve(10).unwrap();
+        assert!(matches!(
+            running.check_capacity(),
+            Err(ResponseError::TooMany)
+        ));
         third.grow(1);
         drop(one);
-        running.check_room().unwrap();
-        third.hold(most - 11).unwrap();
-        assert!(matches!(third.hold(1), Err(ResponseError::TooMany)));
+        running.check_capacity().unwrap();
+        third.reserve(limit - 11).unwrap();
+        assert!(matches!(third.reserve(1), Err(ResponseError::TooMany)));
     }
 }

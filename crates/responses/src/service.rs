@@ -6,9 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::driver::closing::Closing;
+use crate::events::broadcast::{ResponseResult, result_of};
 use crate::shared::{ResponseSettings, ResponseStores, Shared};
 use crate::stream::ResponseStream;
-use crate::telling::broadcast::{ResponseResult, result_of};
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::request::{FollowedResponse, Protocol, ResponseRequest};
@@ -24,7 +24,7 @@ use threadkeep_trace::Phase;
 /// Interval between sweeps for responses without drivers.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Maximum number of responses per bucket and sweep.
-const SWEPT: usize = 64;
+const SWEEP_MAX: usize = 64;
 
 /// The model responses of a process. Clones share their state.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl ResponseService {
     /// Like [`run`](Self::run), but streams the events of the response. If the events of an ended response have
     /// expired, streams its complete items instead.
     pub async fn stream(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
-        Ok(self.begin(new).await?.or_whole())
+        Ok(self.begin(new).await?.or_complete_items())
     }
 
     /// Like [`run`](Self::run), but returns a stream of the response.
@@ -107,8 +107,8 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// Returns the response that a request without an idempotency key repeats: the last response of the thread, if its
-    /// fingerprint matches and its answer has not been delivered. After delivery, the same input is a new request.
+    /// Returns the response that a request without an idempotency key repeats: the thread's last response, if its
+    /// fingerprint matches and its answer has not been delivered yet.
     pub async fn repeated(
         &self,
         thread: &ThreadId,
@@ -119,8 +119,8 @@ impl ResponseService {
             return Ok(None);
         };
         let view = responses.get_response(&last).await?;
-        let is_it = |view: &ResponseView| view.fingerprint == fingerprint && !view.is_delivered;
-        Ok(view.filter(is_it).map(|_| last))
+        let is_repeat = |view: &ResponseView| view.fingerprint == fingerprint && !view.is_delivered;
+        Ok(view.filter(is_repeat).map(|_| last))
     }
 
     /// Records that the answer of a response has reached its caller.
@@ -137,7 +137,7 @@ impl ResponseService {
         protocol: Protocol,
         id: &ResponseId,
     ) -> Result<ResponseState, ResponseError> {
-        let (view, request) = self.0.known(protocol, id).await?;
+        let (view, request) = self.0.stored_response(protocol, id).await?;
         let request = Arc::new(request);
         let outcome = view.answer.as_ref().map(|answer| Outcome::read(answer));
         let outcome = outcome.transpose()?;
@@ -172,7 +172,7 @@ impl ResponseService {
 
     /// Fails if this process cannot start a response now.
     pub fn check_room(&self) -> Result<(), ResponseError> {
-        self.0.running.check_room()
+        self.0.running.check_capacity()
     }
 
     pub async fn scope_of(&self, id: &ResponseId) -> Result<Option<ScopeId>, ResponseError> {
@@ -186,7 +186,7 @@ impl ResponseService {
         protocol: Protocol,
         id: &ResponseId,
     ) -> Result<EndedResponse, ResponseError> {
-        self.0.known(protocol, id).await?;
+        self.0.stored_response(protocol, id).await?;
         let ended = self.0.close(id, Closing::Cancelled).await?;
         ended.ok_or(ResponseError::NoResponse)
     }
@@ -201,20 +201,20 @@ impl ResponseService {
         }
     }
 
-    /// Runs [`Self::look_after_open`] at intervals. Never returns.
+    /// Runs [`Self::recover_interrupted`] at intervals. Never returns.
     pub async fn sweep(self) {
         loop {
             sleep(SWEEP_EVERY).await;
-            if let Err(error) = self.look_after_open().await {
+            if let Err(error) = self.recover_interrupted().await {
                 tracing::warn!(%error, "cannot close interrupted responses yet");
             }
         }
     }
 
     /// Finds responses without a driver. Resumes those that run in the background, and closes the others.
-    pub async fn look_after_open(&self) -> Result<(), ResponseError> {
+    pub async fn recover_interrupted(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
-        let due = self.0.responses.due_responses(&buckets, SWEPT).await;
+        let due = self.0.responses.due_responses(&buckets, SWEEP_MAX).await;
         for id in due? {
             if let Err(error) = self.recover(&id).await {
                 tracing::warn!(%error, response = %id, "cannot close an interrupted response yet");
@@ -233,7 +233,7 @@ impl ResponseService {
             self.0.close(id, Closing::Abandoned).await?;
             return Ok(());
         }
-        let again = NewResponse {
+        let resumed = NewResponse {
             id: *id,
             scope: view.scope,
             missing: MissingThread::Refuse,
@@ -242,7 +242,7 @@ impl ResponseService {
             fingerprint: view.fingerprint,
             request: Arc::new(request),
         };
-        self.0.drive(again)?;
+        self.0.drive(resumed)?;
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 
 /// Number of newest items to search for an item that a response has added.
-const PASSED_OVER: usize = 50;
+const NEWEST_ITEMS: usize = 50;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -86,7 +86,7 @@ impl Shared {
 
     /// Returns a stored response and its request. Fails with [`ResponseError::NoResponse`] if the response belongs to a
     /// different protocol.
-    pub(crate) async fn known(
+    pub(crate) async fn stored_response(
         &self,
         protocol: Protocol,
         id: &ResponseId,
@@ -106,7 +106,7 @@ impl Shared {
         response: FollowedResponse,
     ) -> Result<Option<ResponseId>, ResponseError> {
         let newest = HistoryFrom::Before(u64::MAX);
-        let page = self.scopes.history(scope, newest, PASSED_OVER).await?;
+        let page = self.scopes.history(scope, newest, NEWEST_ITEMS).await?;
         let mut items = page.items.iter();
         let last = items.find_map(|item| response_of_item(item.id.as_str()));
         let last =

@@ -6,9 +6,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::driver::closing::{Closing, EVENT_RETENTION};
+use crate::events::broadcast::{Broadcast, Progress, ResponseResult};
+use crate::events::complete_item_events;
 use crate::shared::Shared;
-use crate::telling::broadcast::{Broadcast, Progress, ResponseResult};
-use crate::telling::whole;
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::event::ResponseEvent;
@@ -20,16 +20,16 @@ use threadkeep_store::{ResponseView, StoreError};
 
 /// Initial and maximum interval between polls for events of a response in another process. The interval doubles while
 /// no events arrive.
-const LISTEN_EVERY: Duration = Duration::from_millis(100);
-const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_millis(100);
+const POLL_EVERY_MAX: Duration = Duration::from_secs(1);
 /// Interval at which to check whether a response without new events has failed.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Number of events to read per store call.
 const PAGE: usize = 16;
-/// Numbers of the first two items of a stream. Stored events are numbered starting at `FIRST`.
+/// Numbers of the first two items of a stream. Stored events are numbered starting at `FIRST_EVENT`.
 const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
-const FIRST: u64 = 2;
+const FIRST_EVENT: u64 = 2;
 
 /// Streams the events of a response. Events have consecutive, zero-based numbers, which are the same for all readers.
 #[derive(Debug)]
@@ -44,16 +44,16 @@ pub struct ResponseStream {
     ready: VecDeque<ResponseEvent>,
     source: Source,
     /// Time of the last event or of the last check of the response's state, whichever is later.
-    looked: Instant,
+    checked_at: Instant,
     /// True if the response had no driver at the last check.
-    is_left: bool,
+    has_no_driver: bool,
     pause: Duration,
 }
 
 #[derive(Debug)]
 enum Source {
     /// A driver in this process.
-    Here(Arc<Broadcast>, watch::Receiver<Progress>),
+    Local(Arc<Broadcast>, watch::Receiver<Progress>),
     /// The store, to which a different process writes.
     Store,
     /// All events have been streamed, and only the end remains.
@@ -97,10 +97,10 @@ impl ResponseStream {
             .map(|begun| begun.clone())
             .map_err(|_| ResponseError::Stopping)?;
         let (request, is_replay) = match begun {
-            Progress::Here(request) => (request, is_joined),
+            Progress::Local(request) => (request, is_joined),
             Progress::Done(Err(error)) => (broadcast.begun().ok_or(error)?, is_joined),
             Progress::Done(Ok(ended)) => (ended.request, is_joined || ended.is_replay),
-            Progress::Elsewhere | Progress::Beginning => {
+            Progress::Remote | Progress::Beginning => {
                 let view = shared.responses.get_response(&id).await;
                 let view = view.map_err(ResponseError::from)?;
                 let view = view.ok_or(ResponseError::NoResponse)?;
@@ -109,7 +109,7 @@ impl ResponseStream {
                 (Arc::new(request.without_input()), true)
             }
         };
-        let source = Source::Here(broadcast, progress);
+        let source = Source::Local(broadcast, progress);
         Ok(Self {
             is_replay,
             ..Self::from(shared, id, request, source)
@@ -123,7 +123,7 @@ impl ResponseStream {
         id: &ResponseId,
         after: Option<u64>,
     ) -> Result<Self, ResponseError> {
-        let (view, request) = shared.known(protocol, id).await?;
+        let (view, request) = shared.stored_response(protocol, id).await?;
         let request = Arc::new(request.without_input());
         let ended = view.answer.as_ref().map(|answer| Outcome::read(answer));
         let ended = ended.transpose()?;
@@ -135,7 +135,7 @@ impl ResponseStream {
                 return Err(ResponseError::StreamExpired);
             }
         }
-        let end = FIRST + events_of(&request, &view, ended.as_ref());
+        let end = FIRST_EVENT + events_of(&request, &view, ended.as_ref());
         let next = after.map_or(0, |after| after.saturating_add(1));
         if next > end + u64::from(ended.is_some()) {
             return Err(ResponseError::NoSuchEvent);
@@ -144,7 +144,7 @@ impl ResponseStream {
             _ if ended.is_some() && next > end => Source::Nothing,
             Some(broadcast) => {
                 let progress = broadcast.subscribe();
-                Source::Here(broadcast, progress)
+                Source::Local(broadcast, progress)
             }
             None => Source::Store,
         };
@@ -168,17 +168,17 @@ impl ResponseStream {
             next: CREATED,
             ready: VecDeque::new(),
             source,
-            looked: Instant::now(),
-            is_left: false,
-            pause: LISTEN_EVERY,
+            checked_at: Instant::now(),
+            has_no_driver: false,
+            pause: POLL_EVERY,
         }
     }
 
     /// Switches to complete items if the events of the response have expired.
-    pub(crate) fn or_whole(self) -> Self {
+    pub(crate) fn or_complete_items(self) -> Self {
         match self.ended() {
             Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
-                ready: whole_output(&ended.outcome).into(),
+                ready: output_events(&ended.outcome).into(),
                 source: Source::End(Ok(ended)),
                 ..self
             },
@@ -206,7 +206,7 @@ impl ResponseStream {
     #[must_use]
     pub fn ended(&self) -> Option<EndedResponse> {
         match &self.source {
-            Source::Here(_, progress) => match &*progress.borrow() {
+            Source::Local(_, progress) => match &*progress.borrow() {
                 Progress::Done(Ok(ended)) => Some(ended.clone()),
                 _ => None,
             },
@@ -216,7 +216,7 @@ impl ResponseStream {
 
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.next < FIRST || !self.ready.is_empty()
+        self.next < FIRST_EVENT || !self.ready.is_empty()
     }
 
     /// Returns the next item with its number, or `None` after the end. Cancel-safe.
@@ -282,24 +282,24 @@ impl ResponseStream {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            let place = self.next - FIRST;
+            let position = self.next - FIRST_EVENT;
             match &mut self.source {
                 Source::End(_) | Source::Nothing => return Ok(None),
-                Source::Here(broadcast, progress) => {
+                Source::Local(broadcast, progress) => {
                     // reads the progress before the events, because all events are available once the progress shows
                     // the end
-                    let shown = progress.borrow_and_update().clone();
-                    let told = match self.request.is_streamed {
-                        true => broadcast.events_from(place),
+                    let current = progress.borrow_and_update().clone();
+                    let events = match self.request.is_streamed {
+                        true => broadcast.events_from(position),
                         false => Some(Vec::new()),
                     };
-                    match (told, shown) {
+                    match (events, current) {
                         (Some(events), _) if !events.is_empty() => {
                             self.ready = read(&events)?;
                         }
-                        (_, Progress::Done(result)) => self.drain(place, result).await?,
-                        (_, Progress::Elsewhere) => self.source = Source::Store,
-                        (None, _) => self.ready = self.read_store(place).await?.0,
+                        (_, Progress::Done(result)) => self.drain(position, result).await?,
+                        (_, Progress::Remote) => self.source = Source::Store,
+                        (None, _) => self.ready = self.read_store(position).await?.0,
                         (Some(_), _) => {
                             tokio::select! {
                                 changed = progress.changed() => {
@@ -313,39 +313,39 @@ impl ResponseStream {
                     }
                 }
                 Source::Store => {
-                    let (events, has_ended) = self.read_store(place).await?;
+                    let (events, has_ended) = self.read_store(position).await?;
                     self.ready = events;
                     if !self.ready.is_empty() {
-                        (self.looked, self.pause) = (Instant::now(), LISTEN_EVERY);
+                        (self.checked_at, self.pause) = (Instant::now(), POLL_EVERY);
                         continue;
                     }
                     if has_ended {
                         let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
                         let ended = ended.ok_or(ResponseError::NoResponse)?;
-                        self.drain(place, Ok(ended)).await?;
+                        self.drain(position, Ok(ended)).await?;
                         continue;
                     }
-                    self.look().await?;
+                    self.pause_and_check().await?;
                 }
             }
         }
     }
 
-    /// Reads the remaining events of a response whose driver has stopped. Continues with events from the store if
-    /// another driver has resumed the response.
-    async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
+    /// Reads the remaining events of a response whose driver has stopped. Switches to the store if another driver has
+    /// resumed the response.
+    async fn drain(&mut self, position: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
-                let all = whole_output(&ended.outcome);
-                let skipped = usize::try_from(place).unwrap_or(usize::MAX);
-                all.into_iter().skip(skipped).collect()
+                let events = output_events(&ended.outcome);
+                let skipped = usize::try_from(position).unwrap_or(usize::MAX);
+                events.into_iter().skip(skipped).collect()
             }
-            Ok(_) => match self.read_store(place).await {
+            Ok(_) => match self.read_store(position).await {
                 // the end contains everything that the events reported
                 Err(ResponseError::StreamExpired) => VecDeque::new(),
                 events => events?.0,
             },
-            Err(_) => self.read_store(place).await?.0,
+            Err(_) => self.read_store(position).await?.0,
         };
         if result.is_err() && self.ready.contains(&ResponseEvent::Resumed) {
             self.source = Source::Store;
@@ -359,26 +359,26 @@ impl ResponseStream {
     }
 
     /// Pauses between store reads, and checks the state of the response at intervals.
-    async fn look(&mut self) -> Result<(), ResponseError> {
-        if self.looked.elapsed() >= LOOK_EVERY {
-            self.looked = Instant::now();
+    async fn pause_and_check(&mut self) -> Result<(), ResponseError> {
+        if self.checked_at.elapsed() >= CHECK_EVERY {
+            self.checked_at = Instant::now();
             let view = self.shared.responses.get_response(&self.id).await?;
             let view = view.ok_or(ResponseError::NoResponse)?;
             if let Some(failure) = failure_of(&self.id, &self.request, &view)? {
                 // includes the events since the last read
                 let failed = Err(Arc::new(ResponseError::Failed(failure)));
-                return self.drain(self.next - FIRST, failed).await;
+                return self.drain(self.next - FIRST_EVENT, failed).await;
             }
             // only a repeated request would resume it
-            let is_left =
+            let has_no_driver =
                 view.driven.is_none() && view.answer.is_none() && !self.request.is_background;
-            if is_left && self.is_left {
+            if has_no_driver && self.has_no_driver {
                 return Err(ResponseError::Stopping);
             }
-            self.is_left = is_left;
+            self.has_no_driver = has_no_driver;
         }
         let pause = self.pause;
-        self.pause = (2 * pause).min(LISTEN_EVERY_MAX);
+        self.pause = (2 * pause).min(POLL_EVERY_MAX);
         tokio::select! {
             () = sleep(pause) => Ok(()),
             () = self.shared.running.closing.cancelled() => Err(ResponseError::Stopping),
@@ -388,15 +388,19 @@ impl ResponseStream {
     /// Reads events from the store. Also returns whether the response has ended.
     async fn read_store(
         &self,
-        place: u64,
+        position: u64,
     ) -> Result<(VecDeque<ResponseEvent>, bool), ResponseError> {
-        let told = self.shared.responses.told(&self.id, place, PAGE).await?;
-        let told = told.ok_or(ResponseError::StreamExpired)?;
+        let page = self
+            .shared
+            .responses
+            .read_events(&self.id, position, PAGE)
+            .await?;
+        let page = page.ok_or(ResponseError::StreamExpired)?;
         let events = match self.request.is_streamed {
-            true => read(&told.events)?,
+            true => read(&page.events)?,
             false => VecDeque::new(),
         };
-        Ok((events, told.has_ended))
+        Ok((events, page.has_ended))
     }
 }
 
@@ -420,10 +424,10 @@ fn failure_of(
 }
 
 /// Converts the output to events, for a response whose events were not written or have expired.
-fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
+fn output_events(outcome: &Outcome) -> Vec<ResponseEvent> {
     let mut events = Vec::new();
     for (index, item) in (0..).zip(&outcome.output) {
-        whole(index, item, &mut events);
+        complete_item_events(index, item, &mut events);
     }
     events
 }
@@ -432,7 +436,7 @@ fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
 fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outcome>) -> u64 {
     match (request.is_streamed, ended) {
         (true, _) => view.journal.next_event,
-        (false, Some(outcome)) => whole_output(outcome).len() as u64,
+        (false, Some(outcome)) => output_events(outcome).len() as u64,
         (false, None) => 0,
     }
 }

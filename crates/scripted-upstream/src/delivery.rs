@@ -56,7 +56,7 @@ pub(crate) async fn deliver<W: AsyncWrite + Unpin>(
     for step in steps {
         match step {
             Step::Send(bytes) => writer.write_all(&bytes).await?,
-            // a sleep takes at least a millisecond
+            // a sleep would take at least a millisecond
             Step::Wait(Duration::ZERO) => yield_now().await,
             Step::Wait(pause) => sleep(pause).await,
             Step::Pass(lock) => lock.pass().await,
@@ -103,7 +103,7 @@ fn stream(reply: &Reply, answer: &Answer, request: &ModelRequest) -> Vec<Step> {
     let ends = ends.unwrap_or(events.len());
     let middle = match reply.middle {
         None => ends.div_ceil(2),
-        Some(deltas) => behind(&events, deltas),
+        Some(deltas) => index_after(&events, deltas),
     };
     let send = |events: &[Event]| -> Vec<Step> {
         let chunks = events.iter().map(|event| chunk(&event.text));
@@ -146,12 +146,13 @@ fn stream(reply: &Reply, answer: &Answer, request: &ModelRequest) -> Vec<Step> {
     steps
 }
 
-fn behind(events: &[Event], deltas: usize) -> usize {
-    let all = events.iter().enumerate();
-    let mut found = all.filter(|(_, event)| event.stage == Stage::Delta);
+/// Returns the number of events up to and including delta number `deltas`.
+fn index_after(events: &[Event], deltas: usize) -> usize {
+    let indexed = events.iter().enumerate();
+    let mut delta_events = indexed.filter(|(_, event)| event.stage == Stage::Delta);
     match deltas.checked_sub(1) {
         None => 0,
-        Some(earlier) => found
+        Some(earlier) => delta_events
             .nth(earlier)
             .map(|(index, _)| index + 1)
             .expect("the answer has that delta"),

@@ -21,7 +21,7 @@ impl Gate {
     #[must_use]
     #[expect(
         clippy::new_without_default,
-        reason = "a default gate would say nothing"
+        reason = "`default` would not show that a new gate is closed"
     )]
     pub fn new() -> Self {
         let permits = Arc::new(Semaphore::new(0));

@@ -16,7 +16,7 @@ const ALLOWED: [&str; 9] = [
 pub(crate) fn faults(request: &ModelRequest) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, _) in &request.headers {
-        let is_allowed = ALLOWED.contains(&name.as_str()) || is_of_wire(request, name);
+        let is_allowed = ALLOWED.contains(&name.as_str()) || is_api_header(request, name);
         if !is_allowed {
             faults.push(format!("unexpected header {name}"));
         }
@@ -45,6 +45,6 @@ pub(crate) fn has_key(request: &ModelRequest, key: &str) -> bool {
     sent == Some(key)
 }
 
-fn is_of_wire(request: &ModelRequest, name: &str) -> bool {
+fn is_api_header(request: &ModelRequest, name: &str) -> bool {
     request.wire.key_header().0 == name || request.wire.headers().contains(&name)
 }

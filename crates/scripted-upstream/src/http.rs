@@ -59,7 +59,7 @@ async fn line<R: AsyncBufRead + Unpin>(reader: &mut R) -> io::Result<String> {
 }
 
 /// Waits until the client closes a connection after sending a request.
-pub(crate) async fn closed<R: AsyncBufRead + Unpin>(reader: &mut R) {
+pub(crate) async fn wait_until_closed<R: AsyncBufRead + Unpin>(reader: &mut R) {
     match reader.fill_buf().await {
         Ok(bytes) if !bytes.is_empty() => std::future::pending().await,
         Ok(_) | Err(_) => {}

@@ -63,7 +63,7 @@ impl Log {
     }
 
     /// Waits until `condition` holds. Panics after 30 s.
-    pub(crate) async fn until(&self, condition: impl Fn(&Entries) -> bool, claim: &str) {
+    pub(crate) async fn wait_until(&self, condition: impl Fn(&Entries) -> bool, claim: &str) {
         let mut entries = self.entries.subscribe();
         let holds = entries.wait_for(|entries| condition(entries));
         let holds = timeout(Duration::from_secs(30), holds).await.is_ok();

@@ -1,7 +1,7 @@
 //! Runs a scripted upstream for any client until the process is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
 //! Prints its URL and its key, one per line, and answers with the script's replies in a loop. Without a script, the
-//! user's text selects the reply: see [`told`]. `GET /faults` lists the mistakes in all requests.
+//! user's text selects the reply: see [`reply_to`]. `GET /faults` lists the mistakes in all requests.
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let upstream = Upstream::start_for_any_client().await;
     let mut replies = script.into_iter().cycle();
-    upstream.answer_with(move |request| replies.next().unwrap_or_else(|| told(request)));
+    upstream.answer_with(move |request| replies.next().unwrap_or_else(|| reply_to(request)));
     println!("{}\n{}", upstream.url(), upstream.key());
     std::future::pending().await
 }
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// - `first: NAME ARGUMENTS` calls a function, and adds a text after the call.
 /// - `json: TEXT` repeats TEXT if the request has a JSON schema, which TEXT must match.
 /// - `wait: TEXT` waits 7 s; `comment: TEXT` answers in the phase `commentary`; `show: TEXT` returns the request.
-fn told(request: &ModelRequest) -> Reply {
+fn reply_to(request: &ModelRequest) -> Reply {
     let results = request.results();
     if !results.is_empty() {
         return Reply::text(results.join(" "));

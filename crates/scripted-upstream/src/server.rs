@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::delivery::{Next, Step, deliver, steps};
 use crate::gate::{Gate, Lock};
 use crate::headers;
-use crate::http::{self, HttpRequest, closed};
+use crate::http::{self, HttpRequest, wait_until_closed};
 use crate::log::Log;
 use crate::reply::Reply;
 use crate::request::ModelRequest;
@@ -158,7 +158,7 @@ impl Upstream {
     pub async fn await_requests(&self, count: usize) -> Vec<ModelRequest> {
         let claim = format!("there should be {count} requests");
         let log = &self.shared.log;
-        log.until(|entries| entries.requests.len() >= count, &claim)
+        log.wait_until(|entries| entries.requests.len() >= count, &claim)
             .await;
         self.requests()
     }
@@ -167,7 +167,7 @@ impl Upstream {
     pub async fn await_abandoned(&self, count: usize) {
         let claim = format!("{count} requests should be abandoned");
         let log = &self.shared.log;
-        log.until(
+        log.wait_until(
             |entries| {
                 let requests = entries.requests.iter();
                 requests.filter(|request| request.is_abandoned).count() >= count
@@ -213,7 +213,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
                 answer(&mut reader, &mut writer, shared, request).await?
             }
             _ => {
-                let (status, body) = shared.other(&request);
+                let (status, body) = shared.answer_other(&request);
                 let parts = http::json(status, &[], &body.to_string());
                 deliver(&mut writer, parts.map(Step::Send).into()).await?
             }
@@ -245,7 +245,7 @@ async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     let outcome = select! {
         biased;
         outcome = deliver(writer, steps) => outcome,
-        () = closed(reader) => Err(io::ErrorKind::ConnectionAborted.into()),
+        () = wait_until_closed(reader) => Err(io::ErrorKind::ConnectionAborted.into()),
     };
     shared.log.change(request.number, |request| {
         request.is_answered = outcome.is_ok();
@@ -270,29 +270,29 @@ impl Shared {
     /// Returns the scripted reply, or the status and message for an invalid request.
     fn reply(&self, request: &ModelRequest) -> Result<Reply, (u16, String)> {
         if !self.allows_any_header {
-            self.note(request, headers::faults(request));
+            self.record_faults(request, headers::faults(request));
         }
         if !headers::has_key(request, KEY) {
             let wrong = vec!["wrong or missing key".into()];
-            return Err((401, self.note(request, wrong)));
+            return Err((401, self.record_faults(request, wrong)));
         }
         let faults = request.wire.faults(&request.body);
         if !faults.is_empty() {
-            return Err((400, self.note(request, faults)));
+            return Err((400, self.record_faults(request, faults)));
         }
         lock(&self.script).next(request).ok_or_else(|| {
             let missing = vec!["the script has no reply".into()];
-            (500, self.note(request, missing))
+            (500, self.record_faults(request, missing))
         })
     }
 
-    fn note(&self, request: &ModelRequest, faults: Vec<String>) -> String {
-        let all = faults.join("; ");
+    fn record_faults(&self, request: &ModelRequest, faults: Vec<String>) -> String {
+        let message = faults.join("; ");
         for fault in faults {
             let number = request.number;
             self.log.add_fault(format!("request {number}: {fault}"));
         }
-        all
+        message
     }
 
     fn operate(&self, request: &HttpRequest) -> (u16, Value) {
@@ -305,8 +305,8 @@ impl Shared {
         }
     }
 
-    /// Answers all requests except model requests. `GET /faults` lists the mistakes, which include unknown routes.
-    fn other(&self, request: &HttpRequest) -> (u16, Value) {
+    /// Answers any request except a model request. `GET /faults` lists the mistakes, which include unknown routes.
+    fn answer_other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
             return (200, self.log.read(|entries| json!(entries.faults)));

@@ -123,7 +123,7 @@ async fn post(upstream: &Upstream, body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn whole_answers_follow_the_script() {
+async fn complete_answers_follow_the_script() {
     let upstream = Upstream::start().await;
     upstream.script([
         Reply::text("hello you").reasoning("One word"),
@@ -190,7 +190,7 @@ async fn streams_have_deltas_a_finish_reason_usage_and_an_end() {
 }
 
 #[tokio::test]
-async fn pieces_divide_the_bytes_of_an_answer_and_nothing_else() {
+async fn pieces_do_not_change_the_answer() {
     let upstream = Upstream::start().await;
     let pieces = Reply::text("äöü").in_pieces(1, Duration::ZERO);
     upstream.script([pieces.clone(), pieces]);
@@ -203,7 +203,7 @@ async fn pieces_divide_the_bytes_of_an_answer_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn answers_fail_as_the_script_says() {
+async fn answers_fail_as_scripted() {
     let upstream = Upstream::start().await;
     let ends = |answer: &Answer| answer.events().last() == Some(&"[DONE]");
     let all = [
@@ -229,7 +229,7 @@ async fn answers_fail_as_the_script_says() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_a_silent_upstream_is_counted() {
+async fn a_client_that_disconnects_is_recorded_as_abandoned() {
     let upstream = Upstream::start().await;
     let gate = Gate::new();
     upstream.script([
@@ -311,7 +311,7 @@ async fn a_stream_is_held_or_fails_after_a_number_of_deltas() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_recorded_and_take_no_reply() {
+async fn invalid_requests_are_recorded_and_consume_no_reply() {
     let upstream = Upstream::start().await;
     upstream.script([Reply::text("one"), Reply::text("two")]);
     let key = format!("authorization: Bearer {KEY}\r\n");

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{ServiceError, ThreadService};
 use threadkeep_domain::{Life, Refusal, Thread, ThreadId};
-use threadkeep_store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+use threadkeep_store::{Archive, ArchiveHead, ArchivePage, ArchivePosition, Archives};
 
 #[derive(Debug, Clone)]
 pub struct ArchiveService {
@@ -11,7 +11,7 @@ pub struct ArchiveService {
 }
 
 /// Number of archives to read per store call. With 128 KiB of metadata per archive, a call returns about 6 MiB.
-const AT_ONCE: usize = 50;
+const BATCH: usize = 50;
 /// Metadata size at which a page ends early, in bytes.
 const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 
@@ -21,7 +21,7 @@ impl ArchiveService {
         Self { archives, threads }
     }
 
-    /// Returns the archive of `life`, or of the thread's last life if `life` is `None`.
+    /// Returns the archive of `life` (one creation and end of the thread), or of the last life if `life` is `None`.
     pub async fn get(&self, id: &ThreadId, life: Option<Life>) -> Result<Archive, ServiceError> {
         let archive = self.archives.get_archive(id, life).await?;
         archive.ok_or(ServiceError::ArchiveNotFound)
@@ -30,21 +30,21 @@ impl ArchiveService {
     /// Lists up to `limit` archives after `after`, in order of creation. A page ends early after 4 MiB of metadata.
     pub async fn list(
         &self,
-        after: &ArchivePlace,
+        after: &ArchivePosition,
         limit: usize,
     ) -> Result<ArchivePage, ServiceError> {
         let mut page = ArchivePage {
             heads: Vec::new(),
             next: Some(*after),
         };
-        let (mut left, mut bytes) = (limit, 0);
+        let (mut remaining, mut bytes) = (limit, 0);
         while let Some(after) = page.next
-            && left > 0
+            && remaining > 0
             && bytes < PAGE_MAX_BYTES
         {
-            let at_once = left.min(AT_ONCE);
-            let part = self.archives.list_archives(&after, at_once).await?;
-            left -= at_once;
+            let count = remaining.min(BATCH);
+            let part = self.archives.list_archives(&after, count).await?;
+            remaining -= count;
             bytes += part.heads.iter().map(metadata_bytes).sum::<usize>();
             page.heads.extend(part.heads);
             page.next = part.next;
@@ -60,7 +60,7 @@ impl ArchiveService {
             // restores exactly this life, because the slot is reserved for its owner
             let Archive { head, owner, .. } = self.get(id, life).await?;
             let restoring = self.archives.restore(id, Some(head.life), policy);
-            self.threads.with_place(owner, restoring).await
+            self.threads.with_reservation(owner, restoring).await
         } else {
             let restored = self.archives.restore(id, life, policy).await;
             restored.map_err(Into::into)
@@ -89,7 +89,7 @@ mod tests {
     use threadkeep_store_memory::MemoryStore;
 
     #[tokio::test]
-    async fn a_page_ends_early_where_archives_have_much_metadata() {
+    async fn a_page_ends_early_at_the_metadata_limit() {
         const THREADS: usize = 120;
         let store = MemoryStore::new(Clock::system());
         let policy = ThreadPolicy {
@@ -117,7 +117,7 @@ mod tests {
         let archives = ArchiveService::new(Arc::new(store), threads);
 
         let mut pages = Vec::new();
-        let mut next = Some(ArchivePlace {
+        let mut next = Some(ArchivePosition {
             archived_ms: 0,
             archive: None,
         });
@@ -127,6 +127,6 @@ mod tests {
             next = page.next;
         }
 
-        assert_eq!(pages, [AT_ONCE, AT_ONCE, THREADS - 2 * AT_ONCE]);
+        assert_eq!(pages, [BATCH, BATCH, THREADS - 2 * BATCH]);
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn values_that_keep_changing_are_no_failure_of_the_store() {
+    async fn endless_conflicts_are_not_a_store_failure() {
         let changed = || async { Err::<(), _>(Refusal::Changed.into()) };
 
         let ended = until_unchanged(Duration::from_millis(20), changed).await;

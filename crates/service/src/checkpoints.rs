@@ -79,8 +79,8 @@ impl CheckpointService {
             describe: true,
             ..self.threads.plain(options)
         };
-        let unplaced = Write {
-            has_place: false,
+        let unreserved = Write {
+            has_reservation: false,
             ..write
         };
         let restore = async |write| {
@@ -89,7 +89,7 @@ impl CheckpointService {
         };
         let threads = &self.threads;
         threads
-            .placed(write.owner, restore(&unplaced), restore(&write))
+            .with_reservation_if_needed(write.owner, restore(&unreserved), restore(&write))
             .await
     }
 

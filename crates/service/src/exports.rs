@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use super::{ImageService, ServiceError};
 use threadkeep_domain::{Access, Image, Owner, ThreadId};
-use threadkeep_store::{OwnedPlace, Owners, StoreError, ThreadOrder};
+use threadkeep_store::{OwnedPosition, Owners, StoreError, ThreadOrder};
 
 /// Number of threads per call that lists threads.
-const AT_ONCE: usize = 100;
+const BATCH: usize = 100;
 
 /// Cursor of an export: the position of the last exported thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportPlace {
+pub enum ExportCursor {
     /// Position in the list of all threads, which is ordered by id.
     Thread(ThreadId),
     /// Position in the list of an owner's threads, which is ordered by creation time and id, newest first.
-    Owned(OwnedPlace),
+    Owned(OwnedPosition),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a place of an export is a thread id, or milliseconds, `-` and a thread id")]
-pub struct ExportPlaceError;
+#[error("an export cursor is a thread id, or milliseconds, `-` and a thread id")]
+pub struct ExportCursorError;
 
 /// Iterates over the threads of an owner, or over all threads. Reads each thread on demand.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ pub struct Export {
     owners: Arc<dyn Owners>,
     owner: Option<Owner>,
     /// Cursor for the next page of the list; `None` before the first page.
-    after: Option<ExportPlace>,
+    after: Option<ExportCursor>,
     is_listed: bool,
-    listed: VecDeque<(ExportPlace, ThreadId)>,
-    done: Option<ExportPlace>,
+    listed: VecDeque<(ExportCursor, ThreadId)>,
+    done: Option<ExportCursor>,
 }
 
 #[derive(Debug)]
@@ -49,11 +49,11 @@ impl Export {
         images: ImageService,
         owners: Arc<dyn Owners>,
         owner: Option<Owner>,
-        after: Option<ExportPlace>,
-    ) -> Result<Self, ExportPlaceError> {
+        after: Option<ExportCursor>,
+    ) -> Result<Self, ExportCursorError> {
         match (&owner, after) {
-            (None, Some(ExportPlace::Owned(_))) | (Some(_), Some(ExportPlace::Thread(_))) => {
-                return Err(ExportPlaceError);
+            (None, Some(ExportCursor::Owned(_))) | (Some(_), Some(ExportCursor::Thread(_))) => {
+                return Err(ExportCursorError);
             }
             _ => {}
         }
@@ -70,7 +70,7 @@ impl Export {
 
     /// Returns the cursor to resume from; `None` at the beginning.
     #[must_use]
-    pub fn place(&self) -> Option<ExportPlace> {
+    pub fn cursor(&self) -> Option<ExportCursor> {
         self.done
     }
 
@@ -78,17 +78,17 @@ impl Export {
     /// the export.
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
-            while let Some((place, id)) = self.listed.front().copied() {
-                let is_wanted = |image: &Image| match &self.owner {
+            while let Some((cursor, id)) = self.listed.front().copied() {
+                let is_included = |image: &Image| match &self.owner {
                     Some(owner) => image.thread.owner.as_ref() == Some(owner),
                     None => true,
                 };
                 let found = match self.images.export(&id, Access::All).await {
                     Err(ServiceError::Store(StoreError::Corrupt(_))) => Some(None),
-                    image => image?.filter(is_wanted).map(Some),
+                    image => image?.filter(is_included).map(Some),
                 };
                 self.listed.pop_front();
-                self.done = Some(place);
+                self.done = Some(cursor);
                 if let Some(image) = found {
                     return Ok(Some(Exported { id, image }));
                 }
@@ -104,29 +104,29 @@ impl Export {
         let next = match (&self.owner, self.after) {
             (Some(owner), after) => {
                 let after = match after {
-                    Some(ExportPlace::Owned(place)) => Some(place),
+                    Some(ExportCursor::Owned(position)) => Some(position),
                     _ => None,
                 };
                 let order = ThreadOrder::Created;
                 let page = self
                     .owners
-                    .list_owned(owner.tag(), order, after.as_ref(), AT_ONCE)
+                    .list_owned(owner.tag(), order, after.as_ref(), BATCH)
                     .await?;
-                let places = page.threads.into_iter().map(|(place, _)| place);
-                let places = places.map(|place| (ExportPlace::Owned(place), place.1));
-                self.listed.extend(places);
-                page.next.map(ExportPlace::Owned)
+                let positions = page.threads.into_iter().map(|(position, _)| position);
+                let listed = positions.map(|position| (ExportCursor::Owned(position), position.1));
+                self.listed.extend(listed);
+                page.next.map(ExportCursor::Owned)
             }
             (None, after) => {
                 let after = match after {
-                    Some(ExportPlace::Thread(id)) => Some(id),
+                    Some(ExportCursor::Thread(id)) => Some(id),
                     _ => None,
                 };
-                let page = self.owners.list_threads(after.as_ref(), AT_ONCE).await?;
+                let page = self.owners.list_threads(after.as_ref(), BATCH).await?;
                 let ids = page.threads.into_iter().map(|(id, _)| id);
                 self.listed
-                    .extend(ids.map(|id| (ExportPlace::Thread(id), id)));
-                page.next.map(ExportPlace::Thread)
+                    .extend(ids.map(|id| (ExportCursor::Thread(id), id)));
+                page.next.map(ExportCursor::Thread)
             }
         };
         self.is_listed = next.is_none();
@@ -135,7 +135,7 @@ impl Export {
     }
 }
 
-impl fmt::Display for ExportPlace {
+impl fmt::Display for ExportCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Thread(id) => id.fmt(f),
@@ -144,15 +144,15 @@ impl fmt::Display for ExportPlace {
     }
 }
 
-impl FromStr for ExportPlace {
-    type Err = ExportPlaceError;
+impl FromStr for ExportCursor {
+    type Err = ExportCursorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let id = |text: &str| text.parse().map_err(|_| ExportPlaceError);
+        let id = |text: &str| text.parse().map_err(|_| ExportCursorError);
         match text.split_once('-') {
             None => Ok(Self::Thread(id(text)?)),
             Some((created_ms, text)) => {
-                let created_ms = created_ms.parse().map_err(|_| ExportPlaceError)?;
+                let created_ms = created_ms.parse().map_err(|_| ExportCursorError)?;
                 Ok(Self::Owned((created_ms, id(text)?)))
             }
         }
@@ -164,10 +164,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_back_from_its_text() {
+    fn a_cursor_round_trips_through_its_text() {
         let id = ThreadId::random();
-        for place in [ExportPlace::Thread(id), ExportPlace::Owned((7, id))] {
-            assert_eq!(place.to_string().parse(), Ok(place));
+        for cursor in [ExportCursor::Thread(id), ExportCursor::Owned((7, id))] {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
         for bad in [
             "",
@@ -177,7 +177,7 @@ mod tests {
             "x-thrd_",
             "-1-thrd_0123456789abcdef0123456789abcdef",
         ] {
-            assert_eq!(bad.parse::<ExportPlace>(), Err(ExportPlaceError), "{bad}");
+            assert_eq!(bad.parse::<ExportCursor>(), Err(ExportCursorError), "{bad}");
         }
     }
 }

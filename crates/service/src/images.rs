@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{EventLog, Images, Imported, WriteError};
 
-/// Number of candidate ids to try in order to place a copy in the bucket of its source. There are up to 256 buckets. If
-/// no candidate matches, the copy is placed in a different bucket.
+/// Number of candidate ids to try in order to store a copy in the bucket (store partition) of its source. There are up
+/// to 256 buckets. If no candidate matches, the copy is stored in a different bucket.
 const TRIED_IDS: u32 = 4_096;
 
 #[derive(Debug, Clone)]
@@ -80,27 +80,27 @@ impl ImageService {
     ) -> Result<Imported, ServiceError> {
         let policy = threads.policy();
         image.check(policy, &self.scopes.of(&ScopeId::Thread(*id)))?;
-        let unplaced = Import {
+        let unreserved = Import {
             image,
             origin: None,
             if_exists,
-            has_place: !threads.limits_owners(),
+            has_reservation: !threads.limits_owners(),
             turn: options.turn,
             idempotency: threads.own(options.idempotency),
             policy,
         };
         threads.limited(id, true, async { Ok(()) }).await?;
-        match self.images.import(id, &unplaced).await {
-            Err(WriteError::Refused(Refusal::NoPlace)) => {}
+        match self.images.import(id, &unreserved).await {
+            Err(WriteError::Refused(Refusal::NoReservation)) => {}
             imported => return Ok(imported?),
         }
-        let placed = Import {
-            has_place: true,
-            ..unplaced
+        let reserved = Import {
+            has_reservation: true,
+            ..unreserved
         };
-        let importing = async { self.images.import(id, &placed).await };
+        let importing = async { self.images.import(id, &reserved).await };
         threads
-            .with_place(image.thread.owner.as_ref().map(Owner::tag), importing)
+            .with_reservation(image.thread.owner.as_ref().map(Owner::tag), importing)
             .await
     }
 
@@ -119,7 +119,7 @@ impl ImageService {
             until: draft.until,
             metadata: draft.metadata.as_ref(),
             owner: draft.owner.as_ref().or(threads.owner.as_ref()),
-            has_place: !threads.limits_owners(),
+            has_reservation: !threads.limits_owners(),
             ttl: draft.ttl,
             policy: threads.policy(),
             conditions: threads.conditions(options),
@@ -127,10 +127,10 @@ impl ImageService {
         fork.check()?;
         threads.limited(id, true, async { Ok(()) }).await?;
         match self.images.fork(source, id, &fork).await {
-            Err(WriteError::Refused(Refusal::NoPlace)) => {}
+            Err(WriteError::Refused(Refusal::NoReservation)) => {}
             forked => return Ok(forked?),
         }
-        let its_owner = match fork.owner {
+        let source_owner = match fork.owner {
             Some(_) => None,
             None => threads
                 .get_thread(source)
@@ -138,14 +138,16 @@ impl ImageService {
                 .and_then(|thread| thread.owner),
         };
         // the slot is reserved for this owner, even if the owner of the source changes in the meantime
-        let owner = fork.owner.or(its_owner.as_ref());
-        let placed = Fork {
+        let owner = fork.owner.or(source_owner.as_ref());
+        let reserved = Fork {
             owner,
-            has_place: true,
+            has_reservation: true,
             ..fork
         };
-        let forking = async { self.images.fork(source, id, &placed).await };
-        threads.with_place(owner.map(Owner::tag), forking).await
+        let forking = async { self.images.fork(source, id, &reserved).await };
+        threads
+            .with_reservation(owner.map(Owner::tag), forking)
+            .await
     }
 
     /// Returns the first candidate id in the bucket of `source`, or candidate 0 if there is no match. Copying within a

@@ -34,12 +34,12 @@ use threadkeep_store::{Owners, Reader, Store, WriteError};
 pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;
 pub use conversations::{
-    CONVERSATIONS_LOOKED_AT, ConversationLabel, ConversationPage, ConversationService,
+    CONVERSATIONS_EXAMINED_MAX, ConversationLabel, ConversationPage, ConversationService,
     ListedConversation, PageStart, ReadLabel,
 };
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
 pub use error::ServiceError;
-pub use exports::{Export, ExportPlace, ExportPlaceError, Exported};
+pub use exports::{Export, ExportCursor, ExportCursorError, Exported};
 pub use images::{ForkDraft, ImageService};
 pub use kv::batches::BatchPut;
 pub use kv::bodies::{BodyPage, EntryBodies};
@@ -47,7 +47,7 @@ pub use kv::namespaces::{EntryDraft, NamespaceService, NamespaceView, SearchPage
 pub use kv::ranking::{NamespaceOrder, NamespaceRanking, RankedNamespaces};
 pub use owners::{MetadataFilter, OwnerService};
 pub use relay::catalog::Listed;
-pub use relay::making::Making;
+pub use relay::making::Creation;
 pub use relay::messages::Conversation;
 pub use relay::run::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 pub use relay::runs::RunService;

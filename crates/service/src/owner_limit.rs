@@ -6,11 +6,11 @@ use tokio::time::sleep;
 use super::ServiceError;
 use super::attempts::in_time;
 use threadkeep_domain::{OwnerTag, Refusal};
-use threadkeep_store::{Owners, PlaceToken, WriteError};
+use threadkeep_store::{Owners, ReservationToken, WriteError};
 
 /// Limits the number of threads of an owner.
 ///
-/// An owner's threads are spread over all buckets, so the store cannot count them and add a thread in one atomic step.
+/// An owner's threads are spread over all store partitions, so one atomic step cannot count them and add a thread.
 /// A write that gives a thread to an owner first reserves a slot atomically, then counts the owner's listed threads and
 /// reserved slots. A slot that is not released, for example after a crash, expires.
 #[derive(Debug, Clone)]
@@ -39,24 +39,24 @@ impl OwnerLimit {
 
     /// Reserves a slot, runs a write that gives a thread to `owner`, and releases the slot. Fails with
     /// [`Refusal::TooManyThreads`] if the owner has reached the limit.
-    pub(super) async fn with_place<T>(
+    pub(super) async fn with_reservation<T>(
         &self,
         owner: OwnerTag,
         write: impl Future<Output = Result<T, WriteError>>,
     ) -> Result<T, ServiceError> {
-        let placed = async {
-            let place = self.reserve(owner).await?;
+        let reserved = async {
+            let token = self.reserve(owner).await?;
             let written = write.await;
             let is_over = match &written {
                 Err(WriteError::Store(error)) => !error.is_ambiguous(),
                 _ => true,
             };
             if is_over {
-                self.release(owner, place).await;
+                self.release(owner, token).await;
             }
             Ok(written?)
         };
-        in_time(self.timeout, placed).await
+        in_time(self.timeout, reserved).await
     }
 
     /// Returns a copy with the time limit for writes of whole threads.
@@ -67,19 +67,19 @@ impl OwnerLimit {
         }
     }
 
-    async fn reserve(&self, owner: OwnerTag) -> Result<PlaceToken, ServiceError> {
+    async fn reserve(&self, owner: OwnerTag) -> Result<ReservationToken, ServiceError> {
         for _ in 0..ATTEMPTS {
-            let place = PlaceToken(rand::random());
-            let others = self.owners.reserve_place(owner, place, SLOT_TTL).await?;
+            let token = ReservationToken(rand::random());
+            let others = self.owners.reserve_thread(owner, token, SLOT_TTL).await?;
             if others + self.owners.count_owned(owner).await? < self.limit_threads {
-                return Ok(place);
+                return Ok(token);
             }
             // the count may include threads that have just expired
             let living = self.owners.measure_owned(owner).await?.threads;
             if others + living < self.limit_threads {
-                return Ok(place);
+                return Ok(token);
             }
-            self.release(owner, place).await;
+            self.release(owner, token).await;
             if living >= self.limit_threads {
                 break;
             }
@@ -90,9 +90,9 @@ impl OwnerLimit {
     }
 
     /// Releases a slot. If the call fails, the slot expires.
-    async fn release(&self, owner: OwnerTag, place: PlaceToken) {
-        if let Err(error) = self.owners.release_place(owner, place).await {
-            tracing::debug!(%error, "place of an owner's thread not released: it counts until it expires");
+    async fn release(&self, owner: OwnerTag, token: ReservationToken) {
+        if let Err(error) = self.owners.release_reservation(owner, token).await {
+            tracing::debug!(%error, "slot of an owner's thread not released: it counts until it expires");
         }
     }
 }

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
+use super::{Export, ExportCursor, ExportCursorError, ImageService, ServiceError};
 use threadkeep_domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
 use threadkeep_store::{
-    Archives, OwnedPlace, OwnerUsage, Owners, StoreError, ThreadOrder, ThreadPage,
+    Archives, OwnedPosition, OwnerUsage, Owners, StoreError, ThreadOrder, ThreadPage,
 };
 
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct OwnerService {
 pub struct MetadataFilter(pub Vec<(String, String)>);
 
 /// Number of threads per store call. With the largest metadata, a call returns a few MiB.
-const AT_ONCE: usize = 50;
+const BATCH: usize = 50;
 /// Maximum number of calls per page when few threads match the filter.
 const ROUNDS: usize = 20;
 /// Metadata size at which a page ends early, in bytes.
@@ -38,9 +38,9 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of a life. The owner of the life may differ from the current owner
-    /// of `id`. Returns `None` if the owner is not available: the life has just expired, was erased, or has moved to a
-    /// different id. Does not extend the thread's lifetime.
+    /// Returns whether a caller may see the events of `life`, one of the threads that had the id `id`. Its owner may
+    /// differ from the current owner of `id`. Returns `None` if its owner is not available: the life has just expired,
+    /// was erased, or has moved to a different id. Does not extend the thread's lifetime.
     pub async fn sees_life(
         &self,
         id: &ThreadId,
@@ -83,11 +83,11 @@ impl OwnerService {
         &self,
         owner: &Owner,
         order: ThreadOrder,
-        after: Option<OwnedPlace>,
+        after: Option<OwnedPosition>,
         limit: usize,
         filter: &MetadataFilter,
-    ) -> Result<ThreadPage<OwnedPlace>, ServiceError> {
-        let read = async |after: Option<OwnedPlace>, limit| {
+    ) -> Result<ThreadPage<OwnedPosition>, ServiceError> {
+        let read = async |after: Option<OwnedPosition>, limit| {
             let owners = &self.owners;
             owners
                 .list_owned(owner.tag(), order, after.as_ref(), limit)
@@ -116,8 +116,8 @@ impl OwnerService {
         &self,
         images: ImageService,
         owner: Option<Owner>,
-        after: Option<ExportPlace>,
-    ) -> Result<Export, ExportPlaceError> {
+        after: Option<ExportCursor>,
+    ) -> Result<Export, ExportCursorError> {
         Export::new(images, Arc::clone(&self.owners), owner, after)
     }
 
@@ -157,23 +157,23 @@ async fn page<P: Copy>(
     let mut threads: Vec<(P, Thread)> = Vec::new();
     let (mut next, mut bytes) = (after, 0);
     for _ in 0..ROUNDS {
-        let wanted = if filter.0.is_empty() {
-            AT_ONCE.min(limit - threads.len())
+        let count = if filter.0.is_empty() {
+            BATCH.min(limit - threads.len())
         } else {
-            AT_ONCE
+            BATCH
         };
-        let round = read(next, wanted).await?;
+        let round = read(next, count).await?;
         next = round.next;
-        for (place, thread) in round.threads {
+        for (position, thread) in round.threads {
             if !filter.is_met_by(&thread.metadata) {
                 continue;
             }
             if threads.len() == limit {
-                next = threads.last().map(|(place, _)| *place);
+                next = threads.last().map(|(position, _)| *position);
                 break;
             }
             bytes += thread.metadata.as_str().len();
-            threads.push((place, thread));
+            threads.push((position, thread));
         }
         if next.is_none() || threads.len() >= limit || bytes >= PAGE_MAX_BYTES {
             break;

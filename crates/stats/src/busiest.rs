@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::recorder::{StoreRecorder, Threads};
-use super::{Busy, HotThreads, LISTED, Large, PARTITIONS, Window};
+use super::{Busy, HotThreads, LIST_MAX, Large, PARTITIONS, Window};
 
 pub(super) fn busiest(
     stores: &[Arc<StoreRecorder>],
@@ -12,21 +12,21 @@ pub(super) fn busiest(
     let mut busiest: Vec<Busy> = Vec::new();
     let mut counted = Vec::new();
     // merges one partition at a time, so that no worker waits long and the merge needs little memory
-    for place in 0..PARTITIONS {
+    for index in 0..PARTITIONS {
         for store in stores {
             let parts = store.parts();
             let recent = kind(&parts.threads).recent(slot);
-            let partitions = recent.filter_map(|threads| threads.partition(place));
+            let partitions = recent.filter_map(|threads| threads.partition(index));
             counted.extend(partitions.flat_map(|partition| partition.counted()));
         }
         counted.sort_unstable_by_key(|(hash, ..)| *hash);
         let threads = counted.chunk_by(|(one, ..), (other, ..)| one == other);
-        busiest.extend(threads.map(|of_one| Busy {
-            id: of_one[0].1,
-            count: of_one.iter().map(|(.., count)| count).sum(),
+        busiest.extend(threads.map(|counts| Busy {
+            id: counts[0].1,
+            count: counts.iter().map(|(.., count)| count).sum(),
         }));
         busiest.sort_unstable_by_key(|busy| Reverse(busy.count));
-        busiest.truncate(LISTED);
+        busiest.truncate(LIST_MAX);
         counted.clear();
     }
     busiest
@@ -44,6 +44,6 @@ pub(super) fn largest(stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<Large> {
     largest.sort_unstable_by_key(|state| (state.hash, size(state)));
     largest.dedup_by_key(|state| state.hash);
     largest.sort_unstable_by_key(size);
-    largest.truncate(LISTED);
+    largest.truncate(LIST_MAX);
     largest
 }

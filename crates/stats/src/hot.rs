@@ -55,13 +55,13 @@ impl HotThreads {
         if self.0.is_empty() {
             self.0 = vec![Partition::EMPTY; PARTITIONS];
         }
-        let place = thread.hash >> (u64::BITS - PARTITIONS.ilog2());
+        let index = thread.hash >> (u64::BITS - PARTITIONS.ilog2());
         // the lowest bit is set because a hash of 0 marks an unused counter
-        self.0[place as usize].add(thread.hash | 1, thread.id, weight);
+        self.0[index as usize].add(thread.hash | 1, thread.id, weight);
     }
 
-    pub(super) fn partition(&self, place: usize) -> Option<&Partition> {
-        self.0.get(place)
+    pub(super) fn partition(&self, index: usize) -> Option<&Partition> {
+        self.0.get(index)
     }
 }
 
@@ -74,28 +74,28 @@ impl Partition {
     };
 
     fn add(&mut self, hash: u64, id: &ThreadId, weight: u64) {
-        if let Some(place) = self.hashes.iter().position(|known| *known == hash) {
-            self.counts[place] = self.counts[place].saturating_add(weight);
+        if let Some(index) = self.hashes.iter().position(|stored| *stored == hash) {
+            self.counts[index] = self.counts[index].saturating_add(weight);
             return;
         }
-        let mut least = 0;
-        for place in 1..COUNTERS {
-            if self.counts[place] < self.counts[least] {
-                least = place;
+        let mut smallest = 0;
+        for index in 1..COUNTERS {
+            if self.counts[index] < self.counts[smallest] {
+                smallest = index;
             }
         }
-        self.hashes[least] = hash;
-        self.ids[least] = *id;
-        self.errors[least] = self.counts[least];
-        self.counts[least] = self.counts[least].saturating_add(weight);
+        self.hashes[smallest] = hash;
+        self.ids[smallest] = *id;
+        self.errors[smallest] = self.counts[smallest];
+        self.counts[smallest] = self.counts[smallest].saturating_add(weight);
     }
 
     /// Returns the hash and the id of each thread, with a lower bound for its count.
     pub(super) fn counted(&self) -> impl Iterator<Item = (u64, ThreadId, u64)> {
-        let used = (0..COUNTERS).filter(|place| self.hashes[*place] != 0);
-        used.map(|place| {
-            let at_least = self.counts[place] - self.errors[place];
-            (self.hashes[place], self.ids[place], at_least)
+        let used = (0..COUNTERS).filter(|index| self.hashes[*index] != 0);
+        used.map(|index| {
+            let lower_bound = self.counts[index] - self.errors[index];
+            (self.hashes[index], self.ids[index], lower_bound)
         })
     }
 }

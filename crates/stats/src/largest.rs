@@ -3,7 +3,7 @@ use std::time::Instant;
 use super::{Hashed, Slot};
 use threadkeep_domain::ThreadId;
 
-pub(super) const LISTED: usize = 20;
+pub(super) const LIST_MAX: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Largest {
@@ -40,20 +40,22 @@ impl Largest {
             size_bytes,
             seen,
         };
-        let known = self.states.iter().position(|state| state.hash == hash);
-        match known {
-            Some(place) if self.states[place].size_bytes > size_bytes => return,
-            Some(place) => self.states[place] = new,
-            None if self.states.len() < LISTED => self.states.push(new),
+        let existing = self.states.iter().position(|state| state.hash == hash);
+        match existing {
+            Some(index) if self.states[index].size_bytes > size_bytes => return,
+            Some(index) => self.states[index] = new,
+            None if self.states.len() < LIST_MAX => self.states.push(new),
             None => {
                 let sizes = self.states.iter().enumerate();
-                let least = sizes.min_by_key(|(_, state)| state.size_bytes);
-                if let Some((place, _)) = least.filter(|(_, least)| least.size_bytes < size_bytes) {
-                    self.states[place] = new;
+                let smallest = sizes.min_by_key(|(_, state)| state.size_bytes);
+                if let Some((index, _)) =
+                    smallest.filter(|(_, smallest)| smallest.size_bytes < size_bytes)
+                {
+                    self.states[index] = new;
                 }
             }
         }
-        if self.states.len() == LISTED {
+        if self.states.len() == LIST_MAX {
             let sizes = self.states.iter().map(|state| state.size_bytes);
             self.floor = sizes.min().unwrap_or(0);
         }
@@ -69,22 +71,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_are_kept_with_their_largest_size() {
+    fn the_largest_states_are_listed_with_their_largest_size() {
         let mut largest = Largest::default();
         let now = Instant::now();
         let ids: Vec<_> = (0..1_000).map(|_| ThreadId::random()).collect();
         for round in [3, 2, 1] {
-            for (place, id) in ids.iter().enumerate() {
-                let hash = place as u64;
+            for (index, id) in ids.iter().enumerate() {
+                let hash = index as u64;
                 largest.add(Hashed { id, hash }, hash * 100 + round, now);
             }
         }
 
-        let mut sizes: Vec<_> = largest.states().iter().map(|one| one.size_bytes).collect();
+        let mut sizes: Vec<_> = largest
+            .states()
+            .iter()
+            .map(|state| state.size_bytes)
+            .collect();
         sizes.sort_unstable();
-        let expected: Vec<_> = (980..1_000).map(|place| place * 100 + 3).collect();
+        let expected: Vec<_> = (980..1_000).map(|index| index * 100 + 3).collect();
         assert_eq!(sizes, expected);
-        let known = |state: &Large| ids[state.hash as usize] == state.id;
-        assert!(largest.states().iter().all(known));
+        let has_its_id = |state: &Large| ids[state.hash as usize] == state.id;
+        assert!(largest.states().iter().all(has_its_id));
     }
 }

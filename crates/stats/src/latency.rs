@@ -56,11 +56,11 @@ impl Latency {
 
     /// Returns a percentile with a relative error of up to one eighth, or `None` if no durations were recorded.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
-        let wanted = (self.count() * percent).div_ceil(100);
-        let mut seen = 0;
+        let rank = (self.count() * percent).div_ceil(100);
+        let mut counted = 0;
         let bucket = self.buckets.iter().position(|count| {
-            seen += u64::from(*count);
-            seen > 0 && seen >= wanted
+            counted += u64::from(*count);
+            counted > 0 && counted >= rank
         })?;
         Some(middle(bucket).min(self.longest))
     }
@@ -79,11 +79,11 @@ fn bucket(took: Duration) -> usize {
 }
 
 fn middle(bucket: usize) -> Duration {
-    let Some(place) = bucket.checked_sub(1) else {
+    let Some(offset) = bucket.checked_sub(1) else {
         return Duration::from_nanos(1 << (FIRST_BIT - 1));
     };
-    let quarter = 1_u64 << (place / PARTS + FIRST_BIT as usize - 2);
-    let lower = quarter * (PARTS + place % PARTS) as u64;
+    let quarter = 1_u64 << (offset / PARTS + FIRST_BIT as usize - 2);
+    let lower = quarter * (PARTS + offset % PARTS) as u64;
     Duration::from_nanos(lower + quarter / 2)
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_right_to_within_an_eighth() {
+    fn a_percentile_is_within_an_eighth_of_the_exact_value() {
         let mut latency = Latency::default();
         assert_eq!((latency.percentile(50), latency.longest()), (None, None));
         for micros in 1..=10_000 {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn any_duration_has_a_bucket_around_it() {
+    fn every_duration_has_a_matching_bucket() {
         for bit in 0..64 {
             for nanos in [1 << bit, (1 << bit) + (1 << bit) / 3, u64::MAX >> bit] {
                 let took = Duration::from_nanos(nanos);

@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use hot::{Hashed, Hasher, HotThreads, PARTITIONS};
-use largest::{LISTED, Large, Largest};
+use largest::{LIST_MAX, Large, Largest};
 use latency::Latency;
-use routes::Answers;
+use routes::ResponseStats;
 use window::{Clock, Slot, Window};
 
 pub use levels::{Level, Levels};
@@ -108,7 +108,7 @@ impl Stats {
     }
 
     fn report_at(&self, now: Instant) -> Report {
-        let _one = lock(&self.0.reporting);
+        let _guard = lock(&self.0.reporting);
         let slot = self.0.clock.slot(now);
         let stores = lock(&self.0.stores).clone();
         let (routes, all_routes) = self.routes(slot);
@@ -148,24 +148,27 @@ impl Stats {
     }
 
     fn routes(&self, slot: u64) -> (Vec<RouteRow>, Requests) {
-        let mut by_name = BTreeMap::<(Arc<str>, &'static str), (u64, u64, Answers)>::new();
-        let mut all = <(u64, u64, Answers)>::default();
+        let mut by_name = BTreeMap::<(Arc<str>, &'static str), (u64, u64, ResponseStats)>::new();
+        let mut all = <(u64, u64, ResponseStats)>::default();
         for recorder in lock(&self.0.routes).iter() {
             for route in recorder.routes().iter() {
                 let name = (Arc::clone(&route.route), route.method);
-                for (requests, errors, answers) in [by_name.entry(name).or_default(), &mut all] {
+                for (requests, errors, responses) in [by_name.entry(name).or_default(), &mut all] {
                     *requests += route.requests;
                     *errors += route.errors;
-                    route.recent.recent(slot).for_each(|more| answers.add(more));
+                    route
+                        .recent
+                        .recent(slot)
+                        .for_each(|more| responses.add(more));
                 }
             }
         }
         let rows = by_name
             .into_iter()
-            .map(|((route, method), of)| RouteRow {
+            .map(|((route, method), totals)| RouteRow {
                 route,
                 method,
-                requests: Requests::of(of),
+                requests: Requests::of(totals),
             })
             .collect();
         (rows, Requests::of(all))
@@ -204,7 +207,9 @@ impl Stats {
 }
 
 fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> {
-    let unused = recorders.iter().find(|one| Arc::strong_count(one) == 1);
+    let unused = recorders
+        .iter()
+        .find(|recorder| Arc::strong_count(recorder) == 1);
     if let Some(unused) = unused {
         return Arc::clone(unused);
     }
@@ -213,7 +218,7 @@ fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> 
     recorder
 }
 
-/// Ignores poisoning, because a panic leaves valid numbers.
+/// Locks `mutex`. Ignores poisoning, because the numbers are valid even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,7 +21,7 @@ pub struct Call<'a> {
     pub kind: usize,
     pub ended: Instant,
     pub took: Duration,
-    /// True if the store failed. A refusal is not a failure.
+    /// True if the store failed. A rejected call is not a failure.
     pub has_failed: bool,
     pub used: Option<Use<'a>>,
 }

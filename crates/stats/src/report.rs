@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Answers, Latency, Level};
+use super::{Latency, Level, ResponseStats};
 use threadkeep_domain::ThreadId;
 
 #[derive(Debug, Clone)]
@@ -98,13 +98,13 @@ impl Durations {
 }
 
 impl Requests {
-    pub(super) fn of((total, errors_total, answers): (u64, u64, Answers)) -> Self {
+    pub(super) fn of((total, errors_total, responses): (u64, u64, ResponseStats)) -> Self {
         Self {
             total,
             errors_total,
-            client_errors: answers.client_errors,
-            errors: answers.errors,
-            durations: Durations::of(&answers.durations),
+            client_errors: responses.client_errors,
+            errors: responses.errors,
+            durations: Durations::of(&responses.durations),
         }
     }
 }

@@ -17,23 +17,23 @@ pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) requests: u64,
     pub(super) errors: u64,
-    pub(super) recent: Window<Answers>,
+    pub(super) recent: Window<ResponseStats>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct ResponseStats {
     pub(super) durations: Latency,
     pub(super) client_errors: u64,
     pub(super) errors: u64,
 }
 
-impl Slot for Answers {
+impl Slot for ResponseStats {
     fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-impl Answers {
+impl ResponseStats {
     pub(super) fn add(&mut self, other: &Self) {
         self.durations.add(&other.durations);
         self.client_errors += other.client_errors;
@@ -54,10 +54,10 @@ impl RouteRecorder {
     #[must_use]
     pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
         let mut routes = self.routes();
-        let known = routes
+        let existing = routes
             .iter()
-            .position(|known| known.route == *route && known.method == method);
-        known.unwrap_or_else(|| {
+            .position(|entry| entry.route == *route && entry.method == method);
+        existing.unwrap_or_else(|| {
             routes.push(Route {
                 route: Arc::clone(route),
                 method,
@@ -78,10 +78,10 @@ impl RouteRecorder {
         let is_error = status >= 500;
         route.requests += 1;
         route.errors += u64::from(is_error);
-        let answers = route.recent.at(slot);
-        answers.durations.record(took);
-        answers.errors += u64::from(is_error);
-        answers.client_errors += u64::from((400..500).contains(&status));
+        let responses = route.recent.at(slot);
+        responses.durations.record(took);
+        responses.errors += u64::from(is_error);
+        responses.client_errors += u64::from((400..500).contains(&status));
     }
 
     pub(super) fn routes(&self) -> MutexGuard<'_, Vec<Route>> {

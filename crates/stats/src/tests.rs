@@ -50,7 +50,7 @@ impl Iterator for Skewed {
 }
 
 #[test]
-fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
+fn the_busiest_of_a_million_threads_are_listed_in_fixed_memory() {
     let stats = Stats::default();
     let workers = [stats.store_recorder(), stats.store_recorder()];
     let (mut writes, mut reads) = (HashMap::new(), HashMap::new());
@@ -61,22 +61,22 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
     for number in 0..1_000_000 {
         load.extend([number, skewed.next().unwrap()]);
     }
-    let moment = |place: usize| start + Duration::from_secs(place as u64 / 22_222);
-    let is_write = |place: usize| place % 8 < 2;
+    let moment = |index: usize| start + Duration::from_secs(index as u64 / 22_222);
+    let is_write = |index: usize| index % 8 < 2;
     let now = moment(load.len());
     let first = stats.0.clock.slot(now) - 5;
 
     let measured = allocation_counter::measure(|| {
-        for (place, number) in load.iter().enumerate() {
-            let is_write = is_write(place);
+        for (index, number) in load.iter().enumerate() {
+            let is_write = is_write(index);
             let id = id(*number);
-            workers[place / 2 % 2].record(&call(&id, is_write, *number, moment(place)));
+            workers[index / 2 % 2].record(&call(&id, is_write, *number, moment(index)));
         }
     });
 
-    for (place, number) in load.iter().enumerate() {
-        if stats.0.clock.slot(moment(place)) >= first {
-            let counts = if is_write(place) {
+    for (index, number) in load.iter().enumerate() {
+        if stats.0.clock.slot(moment(index)) >= first {
+            let counts = if is_write(index) {
                 &mut writes
             } else {
                 &mut reads
@@ -90,15 +90,15 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
         by_reads,
         ..
     } = report.threads;
-    for (found, counts) in [(by_writes, writes), (by_reads, reads)] {
+    for (listed, counts) in [(by_writes, writes), (by_reads, reads)] {
         let mut highest: Vec<u64> = counts.values().copied().collect();
         highest.sort_unstable_by_key(|count| Reverse(*count));
         let counts: HashMap<_, _> = counts
             .iter()
             .map(|(number, count)| (id(*number), *count))
             .collect();
-        assert_eq!(found.len(), 20);
-        for (busy, highest) in found.iter().zip(highest) {
+        assert_eq!(listed.len(), 20);
+        for (busy, highest) in listed.iter().zip(highest) {
             let exact = counts[&busy.id];
             assert!(busy.count <= exact, "no count is too high");
             // threads with counts this close may swap ranks

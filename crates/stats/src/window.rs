@@ -38,12 +38,15 @@ impl Clock {
 }
 
 impl<T: Slot> Window<T> {
-    /// Returns slot `number`, after clearing any older slot in its place. If a newer slot is in that place, returns the
-    /// newer slot instead.
+    /// Returns slot `number`. Slots that are [`SLOTS`] apart share an entry. If the entry holds an older slot, clears
+    /// it. If the entry holds a newer slot, returns the newer slot.
     pub(super) fn at(&mut self, number: u64) -> &mut T {
-        let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
-        if *of < number {
-            *of = number;
+        let Numbered {
+            number: current,
+            part,
+        } = &mut self.0[number as usize % SLOTS];
+        if *current < number {
+            *current = number;
             part.clear();
         }
         part
@@ -71,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_forgotten_a_minute_after_it_began() {
+    fn a_slot_expires_a_minute_after_its_start() {
         let mut window = Window::default();
         *window.at(0) += 1;
         *window.at(3) += 10;

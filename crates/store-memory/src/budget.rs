@@ -96,7 +96,7 @@ impl Budget {
         StoreError::Full
     }
 
-    pub(super) fn look(&self) {
+    pub(super) fn reopen_if_freed(&self) {
         if self.is_full() && self.excess(self.reopen_bytes()).is_none() {
             self.is_full.store(false, Ordering::Relaxed);
             tracing::info!("store no longer full: writes are accepted");
@@ -139,8 +139,7 @@ impl<T: Part> Locked<T> {
         }
     }
 
-    /// Returns the time at which the oldest evictable item was stored, or [`u64::MAX`] if no item is evictable. Does
-    /// not take the lock.
+    /// Returns [`Part::oldest_ms`] as of the last change, without taking the lock.
     pub(super) fn oldest_ms(&self) -> u64 {
         self.oldest_ms.load(Ordering::Relaxed)
     }

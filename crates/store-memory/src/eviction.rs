@@ -26,12 +26,12 @@ impl Shards {
     /// Returns whether there is room. Evicts the oldest archives and events if necessary.
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
-        let mut left = EVICTED_PER_WRITE_MAX;
+        let mut remaining = EVICTED_PER_WRITE_MAX;
         // concurrent writers may use the freed memory immediately
         while self.budget.excess(limit_bytes).is_some() {
             match self.evict(limit_bytes) {
                 Eviction::HasRoom => return true,
-                Eviction::Done(evicted) if evicted < left => left -= evicted.max(1),
+                Eviction::Done(evicted) if evicted < remaining => remaining -= evicted.max(1),
                 Eviction::Done(_) => return self.budget.excess(limit_bytes).is_none(),
                 Eviction::NothingEvictable => return false,
             }
@@ -47,13 +47,13 @@ impl Shards {
             false => self.budget.limit_bytes(),
         };
         while let Eviction::Done(_) = self.evict(below_bytes) {}
-        self.budget.look();
+        self.budget.reopen_if_freed();
     }
 
     /// Evicts some of the oldest archives and events, unless fewer than `below_bytes` are in use.
     fn evict(&self, below_bytes: u64) -> Eviction {
         // freed after both locks are released
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         // one eviction at a time, because concurrent evictions would free too much, including newer data
         let _alone = super::lock(&self.evicting);
         let Some(excess) = self.budget.excess(below_bytes) else {
@@ -63,7 +63,7 @@ impl Shards {
             return Eviction::NothingEvictable;
         };
         let mut shard = self.hold(index);
-        let evicted = shard.past.evict(until_ms, excess, BATCH, &mut gone);
+        let evicted = shard.past.evict(until_ms, excess, BATCH, &mut removed);
         drop(shard);
         self.budget.evicted(evicted);
         Eviction::Done((evicted.archives + evicted.events) as usize)

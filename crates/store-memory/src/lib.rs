@@ -27,7 +27,7 @@ use budget::{Budget, Held, Locked};
 use deployment::listings::Lists;
 use deployment::rates::Counters;
 use deployment::registry::Kinds;
-use kv::spaces::{Gone, Spaces};
+use kv::spaces::{RemovedContent, Spaces};
 use log::ledgers::ConsumerState;
 use past::Step;
 use shard::Shard;
@@ -175,7 +175,7 @@ impl MemoryStore {
 }
 
 impl Shards {
-    fn place_of(&self, id: &ThreadId) -> usize {
+    fn index_of(&self, id: &ThreadId) -> usize {
         self.hasher.hash_one(id) as usize % SHARDS
     }
 
@@ -184,18 +184,18 @@ impl Shards {
     }
 
     fn of(&self, id: &ThreadId) -> Held<'_, Shard> {
-        self.hold(self.place_of(id))
+        self.hold(self.index_of(id))
     }
 
-    fn place_of_scope(&self, scope: &ScopeId) -> usize {
+    fn index_of_scope(&self, scope: &ScopeId) -> usize {
         match scope.thread() {
-            Some(id) => self.place_of(id),
+            Some(id) => self.index_of(id),
             None => self.hasher.hash_one(scope) as usize % SHARDS,
         }
     }
 
     fn of_scope(&self, scope: &ScopeId) -> Held<'_, Shard> {
-        self.hold(self.place_of_scope(scope))
+        self.hold(self.index_of_scope(scope))
     }
 
     fn of_response(&self, id: &ResponseId) -> Result<Held<'_, Shard>, Refusal> {
@@ -208,39 +208,38 @@ impl Shards {
     }
 
     fn sweep(&self, index: usize, now_ms: u64) -> bool {
-        let mut gone = Vec::new();
-        self.hold(index).sweep(now_ms, BATCH, &mut gone)
+        let mut removed = Vec::new();
+        self.hold(index).sweep(now_ms, BATCH, &mut removed)
     }
 
     fn tidy(&self, bucket: u16, slowest: Option<Position>, now_ms: u64) -> bool {
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         let shard = self.bucket(bucket);
-        shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
+        shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut removed))
     }
 
     fn purge(&self, now_ms: u64) -> bool {
-        let mut gone = Gone::default();
-        self.spaces().sweep(now_ms, BATCH, &mut gone)
+        let mut removed = RemovedContent::default();
+        self.spaces().sweep(now_ms, BATCH, &mut removed)
     }
 
     /// Returns the usage of namespaces. If the result would include expired entries, frees some of them and returns
     /// `None`.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
-        let mut gone = Gone::default();
+        let mut removed = RemovedContent::default();
         let mut spaces = self.spaces();
         let now_ms = self.clock.now_ms();
-        let is_more = spaces.purge(now_ms, BATCH, &mut gone);
-        let usage = |each| spaces.usage(each, now_ms);
+        let is_more = spaces.purge(now_ms, BATCH, &mut removed);
+        let usage = |namespace| spaces.usage(namespace, now_ms);
         (!is_more).then(|| namespaces.iter().map(usage).collect())
     }
 
-    /// Deletes some entries of a namespace. If no entries are left, deletes the namespace. Returns how many of the
-    /// deleted entries had not expired, or `None` if the namespace no longer exists.
-    fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
-        let mut gone = Gone::default();
+    /// Calls [`Spaces::delete_batch`], and frees the removed entries after releasing the lock.
+    fn delete_batch(&self, namespace: &Namespace) -> Option<u64> {
+        let mut removed = RemovedContent::default();
         let now_ms = self.clock.now_ms();
         self.spaces()
-            .delete_some(namespace, BATCH, now_ms, &mut gone)
+            .delete_batch(namespace, BATCH, now_ms, &mut removed)
     }
 
     fn consumers(&self) -> Held<'_, ConsumerState> {
@@ -301,7 +300,7 @@ impl Store for MemoryStore {
         self.read(id, reader, state)
     }
 
-    async fn get_whole(
+    async fn get_content(
         &self,
         id: &ThreadId,
         reader: Reader,
@@ -386,8 +385,8 @@ impl Store for MemoryStore {
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
         let has_room = self.0.has_room();
         // the new id is in the same shard, whose lock makes the rotation atomic
-        let place = self.0.place_of(id);
-        let to = ThreadId::random_where(|to| self.0.place_of(to) == place);
+        let index = self.0.index_of(id);
+        let to = ThreadId::random_where(|to| self.0.index_of(to) == index);
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
         if !has_room && !shard.has_answered(id, rotate.conditions.idempotency, now_ms) {

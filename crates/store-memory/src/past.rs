@@ -57,14 +57,14 @@ impl Past {
 
     /// Logs all changes until `until_ms`. Returns the time at which the current uninterrupted watch began.
     pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
-        let (since_ms, former_ms) = self.all_watched;
+        let (since_ms, previous_end_ms) = self.all_watched;
         // earlier changes in this millisecond were not logged
-        let since_ms = if former_ms > now_ms {
+        let since_ms = if previous_end_ms > now_ms {
             since_ms
         } else {
             now_ms + 1
         };
-        self.all_watched = (since_ms, former_ms.max(until_ms));
+        self.all_watched = (since_ms, previous_end_ms.max(until_ms));
         since_ms
     }
 
@@ -141,14 +141,14 @@ impl Past {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes up to `limit` items past their retention. Moves final states into `gone`; the caller frees them after
-    /// releasing the lock. Returns whether there are more.
+    /// Deletes up to `limit` items past their retention. Moves final states into `removed`; the caller frees them
+    /// after releasing the lock. Returns whether there are more.
     pub(super) fn tidy(
         &mut self,
         slowest: Option<Position>,
         now_ms: u64,
         limit: usize,
-        gone: &mut Vec<EndedThread>,
+        removed: &mut Vec<EndedThread>,
     ) -> bool {
         let more = self.log.tidy(now_ms, slowest, &self.retention, limit);
         let archive_cutoff_ms = self.archive_cutoff_ms(now_ms);
@@ -158,7 +158,7 @@ impl Past {
                 self.ended_threads.shrink();
                 return more;
             };
-            gone.push(last);
+            removed.push(last);
         }
         true
     }
@@ -169,14 +169,14 @@ impl Past {
     }
 
     /// Deletes up to `limit` of the oldest events and final states that were stored at or before `until_ms`. Stops when
-    /// `bytes` bytes have been freed. Moves final states into `gone`; the caller frees them after releasing the lock.
+    /// `bytes` bytes have been freed. Moves final states into `removed`, which the caller frees after unlocking.
     /// As in [`Self::tidy`], a final state is deleted only after its end event.
     pub(super) fn evict(
         &mut self,
         until_ms: u64,
         bytes: u64,
         limit: usize,
-        gone: &mut Vec<EndedThread>,
+        removed: &mut Vec<EndedThread>,
     ) -> Evicted {
         let mut evicted = Evicted::default();
         let before = self.heap_bytes();
@@ -184,7 +184,7 @@ impl Past {
             && before.saturating_sub(self.heap_bytes()) < bytes
         {
             if let Some(last) = self.ended_threads.pop_oldest(until_ms, self.log.horizon()) {
-                gone.push(last);
+                removed.push(last);
                 evicted.archives += 1;
             } else if self.oldest_ms().is_some_and(|ms| ms <= until_ms) {
                 self.log.pop();

@@ -10,9 +10,9 @@ use super::slots::Slots;
 use super::threads::entry::Entry;
 use super::threads::former_ids::FormerIds;
 use super::threads::live_thread::LiveThread;
-use super::threads::thread_lists::{Place, ThreadLists};
+use super::threads::thread_lists::{ListPosition, ThreadLists};
 use threadkeep_domain::heap::Heap;
-use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::idempotency::ANSWER_TTL_MAX;
 use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::threads::turn::check_turn;
@@ -21,7 +21,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::held_scope::HeldScope;
 use threadkeep_store::{
-    Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
+    Erased, OwnedPosition, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
 };
 
 #[derive(Debug)]
@@ -118,10 +118,10 @@ impl Shard {
         if let Some(moved) = moved {
             if let Some(living) = moved.held() {
                 let Retention { archive, .. } = self.past.retention;
-                let kept = archive
-                    .max(self.past.retention.log_at_most())
-                    .max(2 * LONGEST);
-                let oldest_ms = now_ms.saturating_sub(millis(kept));
+                let retained = archive
+                    .max(self.past.retention.log_max())
+                    .max(2 * ANSWER_TTL_MAX);
+                let oldest_ms = now_ms.saturating_sub(millis(retained));
                 let life = living.stamp.life;
                 self.former_ids.note(life, (id, to), now_ms, oldest_ms);
             }
@@ -157,9 +157,11 @@ impl Shard {
         self.slots.change(id, |entry| {
             let before = ListingBefore::of(entry);
             let changed = change(entry, &mut step);
-            if let Some(Place { owner, .. }) = before.place
+            if let Some(ListPosition { owner, .. }) = before.position
                 && let Some(living) = entry.held()
-                && entry.place().is_none_or(|after| after.owner != owner)
+                && entry
+                    .list_position()
+                    .is_none_or(|after| after.owner != owner)
             {
                 listed.note_former((*id, living.stamp.life), owner, now_ms);
             }
@@ -168,17 +170,17 @@ impl Shard {
         })
     }
 
-    /// Returns an owner's threads that sort before `place`, newest first.
+    /// Returns an owner's threads that sort before `position`, newest first.
     pub(super) fn owned_before(
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        place: Option<OwnedPlace>,
-    ) -> impl Iterator<Item = OwnedPlace> {
-        self.listed.before(owner, order, place)
+        position: Option<OwnedPosition>,
+    ) -> impl Iterator<Item = OwnedPosition> {
+        self.listed.before(owner, order, position)
     }
 
-    /// Erases up to `limit` of an owner's threads and archives, threads first. Moves their content into `gone`; the
+    /// Erases up to `limit` of an owner's threads and archives, threads first. Moves their content into `removed`; the
     /// caller frees it after releasing the lock. Returns `None` if nothing was left to erase.
     pub(super) fn erase_owned(
         &mut self,
@@ -186,12 +188,12 @@ impl Shard {
         tombstone: Duration,
         limit: usize,
         now_ms: u64,
-        gone: &mut ErasedContent,
+        removed: &mut ErasedContent,
     ) -> Option<Erased> {
         // responses of ended lives may outlive the archives
-        let left = self.responses.erase_ended(owner, limit);
-        if !left.is_empty() {
-            gone.responses = left;
+        let responses = self.responses.erase_ended(owner, limit);
+        if !responses.is_empty() {
+            removed.responses = responses;
             return Some(Erased::default());
         }
         let former = self.listed.take_former(owner, limit);
@@ -223,8 +225,8 @@ impl Shard {
                 continue;
             };
             let (life, created_ms) = (living.stamp.life, living.created_ms());
-            gone.responses.extend(self.responses.erase(life, limit));
-            if gone.responses.len() >= limit {
+            removed.responses.extend(self.responses.erase(life, limit));
+            if removed.responses.len() >= limit {
                 return Some(erased);
             }
             if !erase_former_ids(self, life, created_ms) {
@@ -232,7 +234,7 @@ impl Shard {
             }
             self.past.note_erased(owner, &id, life, created_ms);
             let content = self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step));
-            gone.threads.extend(content);
+            removed.threads.extend(content);
             erased.threads += 1;
         }
         for (id, life) in ended {
@@ -246,7 +248,7 @@ impl Shard {
             self.past.note_erased(owner, &id, life, created_ms);
             if let Some(last) = self.past.ended_threads.remove(&id, life) {
                 erased.archives += u64::from(!last.is_restored);
-                gone.threads.push(last.living);
+                removed.threads.push(last.living);
             }
             self.change(&id, now_ms, |entry, _| {
                 entry.leave_tombstone(tombstone, now_ms);
@@ -310,7 +312,7 @@ impl Shard {
         write: &ScopeWrite<'_>,
         now_ms: u64,
     ) -> bool {
-        let knows = |key| match scope.thread() {
+        let has_answer = |key| match scope.thread() {
             Some(id) => {
                 let entry = self.slots.get(id);
                 entry.is_some_and(|entry| entry.scope_has_answer(key, now_ms))
@@ -320,17 +322,17 @@ impl Shard {
                 entry.is_some_and(|entry| entry.has_answer(key, now_ms))
             }
         };
-        if write.conditions.idempotency.is_some_and(knows) {
+        if write.conditions.idempotency.is_some_and(has_answer) {
             return true;
         }
-        let is_there = match scope.thread() {
+        let exists = match scope.thread() {
             Some(id) => {
                 let living = self.living_mut(id, now_ms);
                 living.is_some_and(|living| living.scope.is_some())
             }
             None => self.get_scope(scope, false, now_ms).is_some(),
         };
-        write.only_deletes() && is_there
+        write.only_deletes() && exists
     }
 
     pub(super) fn change_scope<T>(
@@ -373,7 +375,7 @@ impl Shard {
 
     /// Returns threads with a due check, earliest first.
     pub(super) fn due(&self, now_ms: u64, limit: usize) -> Vec<ThreadId> {
-        let ids = self.slots.passed(now_ms).copied();
+        let ids = self.slots.due(now_ms).copied();
         ids.filter(|id| self.has_thread(id)).take(limit).collect()
     }
 
@@ -383,7 +385,7 @@ impl Shard {
             if !self.has_thread(id) {
                 continue;
             }
-            if self.end_passed(id, now_ms) {
+            if self.end_if_due(id, now_ms) {
                 reaped.ended += 1;
             } else {
                 reaped.moved += 1;
@@ -396,40 +398,44 @@ impl Shard {
         self.slots.get(id).is_some_and(Entry::has_thread)
     }
 
-    /// Ends and frees up to `limit` due threads and up to `limit` due scopes. Moves scopes into `gone`; the caller
+    /// Ends and frees up to `limit` due threads and up to `limit` due scopes. Moves scopes into `removed`; the caller
     /// frees them after releasing the lock. Returns whether more are due.
-    pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
+    pub(super) fn sweep(
+        &mut self,
+        now_ms: u64,
+        limit: usize,
+        removed: &mut Vec<HeldScope>,
+    ) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
         let more = self.slots.sweep(now_ms, limit, |id, entry| {
-            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past });
+            sweep_entry(id, entry, listed, responses, &mut Step { id, now_ms, past });
         });
         let more_scopes = self.scopes.sweep(now_ms, limit, |_, entry| {
-            gone.extend(entry.sweep(now_ms));
+            removed.extend(entry.sweep(now_ms));
         });
         more || more_scopes || self.responses.sweep(now_ms, limit)
     }
 
-    /// Removes expired data from an entry. Returns whether a thread ended.
-    fn end_passed(&mut self, id: &ThreadId, now_ms: u64) -> bool {
+    fn end_if_due(&mut self, id: &ThreadId, now_ms: u64) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
-        let look = |entry: &mut Entry| {
-            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past })
+        let sweep = |entry: &mut Entry| {
+            sweep_entry(id, entry, listed, responses, &mut Step { id, now_ms, past })
         };
-        self.slots.look_at(id, now_ms, look).unwrap_or(false)
+        self.slots.recheck(id, now_ms, sweep).unwrap_or(false)
     }
 }
 
 struct ListingBefore {
-    place: Option<Place>,
+    position: Option<ListPosition>,
     life: Option<Life>,
 }
 
 impl ListingBefore {
     fn of(entry: &Entry) -> Self {
         Self {
-            place: entry.place(),
+            position: entry.list_position(),
             life: entry.life(),
         }
     }
@@ -442,18 +448,18 @@ impl ListingBefore {
         responses: &mut HeldResponses,
     ) {
         let life = entry.life();
-        if let (Some(Place { owner, .. }), Some(before)) = (self.place, self.life)
+        if let (Some(ListPosition { owner, .. }), Some(before)) = (self.position, self.life)
             && life != Some(before)
         {
             responses.note_ended(before, owner);
         }
         listed.count(self.life.is_some(), life.is_some());
-        listed.relist(id, self.place, entry.place());
+        listed.relist(id, self.position, entry.list_position());
     }
 }
 
 /// Removes expired data from an entry. Returns whether a thread ended.
-fn look_at(
+fn sweep_entry(
     id: &ThreadId,
     entry: &mut Entry,
     listed: &mut ThreadLists,

@@ -51,8 +51,8 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
     }
 
     pub(super) fn after(&self, id: &K) -> impl Iterator<Item = (&K, &E)> {
-        let behind = (Bound::Excluded(id), Bound::Unbounded);
-        let slots = self.slots.range(behind);
+        let range = (Bound::Excluded(id), Bound::Unbounded);
+        let slots = self.slots.range(range);
         slots.map(|(id, slot)| (id, &slot.entry))
     }
 
@@ -91,32 +91,35 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         changed
     }
 
-    pub(super) fn passed(&self, now_ms: u64) -> impl Iterator<Item = &K> {
-        let passed = self.queue.iter().take_while(move |place| place.0 <= now_ms);
-        passed.map(|place| &place.1)
+    pub(super) fn due(&self, now_ms: u64) -> impl Iterator<Item = &K> {
+        let due = self
+            .queue
+            .iter()
+            .take_while(move |(due_ms, _)| *due_ms <= now_ms);
+        due.map(|(_, id)| id)
     }
 
     /// Checks an entry, then queues it again or frees it. Returns `None` if the entry does not exist.
-    pub(super) fn look_at<T>(
+    pub(super) fn recheck<T>(
         &mut self,
         id: &K,
         now_ms: u64,
-        look: impl FnOnce(&mut E) -> T,
+        check: impl FnOnce(&mut E) -> T,
     ) -> Option<T> {
         let slot = self.slots.get_mut(id)?;
-        let found = look(&mut slot.entry);
-        let mut place = (slot.queued_ms, id.clone());
-        self.queue.remove(&place);
+        let result = check(&mut slot.entry);
+        let mut queue_key = (slot.queued_ms, id.clone());
+        self.queue.remove(&queue_key);
         slot.queued_ms = slot.entry.due_ms();
         if slot.queued_ms > now_ms {
-            place.0 = slot.queued_ms;
-            self.queue.insert(place);
+            queue_key.0 = slot.queued_ms;
+            self.queue.insert(queue_key);
             slot.count(id, &mut self.heap_bytes);
         } else {
             self.heap_bytes -= slot.heap_bytes;
             self.slots.remove(id);
         }
-        Some(found)
+        Some(result)
     }
 
     /// Checks up to `limit` due entries. Returns whether more are due.
@@ -124,24 +127,24 @@ impl<K: Clone + Ord + Heap, E: Default + Due + Heap> Slots<K, E> {
         &mut self,
         now_ms: u64,
         limit: usize,
-        mut look: impl FnMut(&K, &mut E),
+        mut check: impl FnMut(&K, &mut E),
     ) -> bool {
         for _ in 0..limit {
-            let Some(id) = self.passed(now_ms).next().cloned() else {
+            let Some(id) = self.due(now_ms).next().cloned() else {
                 break;
             };
-            self.look_at(&id, now_ms, |entry| look(&id, entry));
+            self.recheck(&id, now_ms, |entry| check(&id, entry));
         }
-        self.passed(now_ms).next().is_some()
+        self.due(now_ms).next().is_some()
     }
 }
 
 impl<E: Heap> Slot<E> {
     /// Updates the byte count of an entry. The id is counted twice, because the queue has a copy of it.
-    fn count<K: Heap>(&mut self, id: &K, in_all: &mut u64) {
+    fn count<K: Heap>(&mut self, id: &K, total: &mut u64) {
         let own_bytes = heap::array::<Self>(1);
         let heap_bytes = own_bytes + self.entry.heap_bytes() + 2 * id.heap_bytes();
-        *in_all = *in_all + heap_bytes - self.heap_bytes;
+        *total = *total + heap_bytes - self.heap_bytes;
         self.heap_bytes = heap_bytes;
     }
 }

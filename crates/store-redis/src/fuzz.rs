@@ -12,7 +12,7 @@ use threadkeep_fuzzing::{Bound, fuzz};
 const SEPARATOR: u8 = b'\x1e';
 
 #[test]
-fn whatever_lies_in_redis_is_read_or_refused() {
+fn stored_data_of_any_form_is_parsed_or_rejected() {
     let namespace = Namespace::new("n").unwrap();
     fuzz("stored", |input| {
         let texts: Vec<&[u8]> = input.bytes().split(|byte| *byte == SEPARATOR).collect();
@@ -43,9 +43,9 @@ fn reads_states(texts: &[&[u8]], bytes: usize) {
         .iter()
         .map(|[field, value]| (*field, *value))
         .collect();
-    let found = Bound::LINEAR.hold(bytes, || state::assemble_whole(&fields));
-    if let Ok(Some((_, whole))) = found {
-        assert!(whole.state.len() <= bytes + 2);
+    let assembled = Bound::LINEAR.hold(bytes, || state::assemble_content(&fields));
+    if let Ok(Some((_, content))) = assembled {
+        assert!(content.state.len() <= bytes + 2);
     }
 }
 

@@ -1,5 +1,5 @@
 //! Names of keys in Redis. All keys of a thread are in one bucket, which is one cluster slot, so one script can change
-//! them together.
+//! them together. A life is one existence of a thread, from creation to end.
 
 use super::transport::{SLOTS, slot_of};
 use threadkeep_domain::scope::ScopeId;
@@ -121,8 +121,8 @@ impl KeyNames {
     }
 
     pub(super) fn namespace_answers(&self, namespace: &Namespace) -> String {
-        let mark = hex::encode(namespace_mark(namespace));
-        format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
+        let digest = hex::encode(namespace_digest(namespace));
+        format!("{}:{{namespaces}}:answers:{digest}", self.prefix)
     }
 
     /// Returns the keys of an entry. The key names contain only a hash, because namespaces and keys are free text.
@@ -130,7 +130,7 @@ impl KeyNames {
         let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
         let Fingerprint(hash) = Fingerprint::of(&parts);
         let bucket = &self.buckets[usize::from(hash[0]) % BUCKETS];
-        let mut member = namespace_mark(namespace).to_vec();
+        let mut member = namespace_digest(namespace).to_vec();
         member.extend_from_slice(parts[1]);
         let hash = hex::encode(hash);
         EntryKeys {
@@ -189,8 +189,8 @@ impl KeyNames {
 
     /// Returns the key of a rate counter. All counters of an address are in one slot; counters of a scope are in the
     /// slot of the scope.
-    pub(super) fn rate(&self, whose: Counted<'_>, name: RateName) -> String {
-        let (start, id) = match whose {
+    pub(super) fn rate(&self, counted: Counted<'_>, name: RateName) -> String {
+        let (start, id) = match counted {
             Counted::Address(Fingerprint(digest)) => {
                 let tag = hex::encode(digest);
                 return format!("{}:{{rate.{tag}}}:{}", self.prefix, name.as_str());
@@ -205,7 +205,7 @@ impl KeyNames {
     }
 
     /// Returns the key of the reservations for new threads of `owner`.
-    pub(super) fn places(&self, owner: OwnerTag) -> String {
+    pub(super) fn reservations(&self, owner: OwnerTag) -> String {
         format!("{}:{{owner.{owner}}}:places", self.prefix)
     }
 
@@ -328,8 +328,8 @@ impl Bucket {
     }
 }
 
-/// Returns the prefix that all members of a namespace share in the sets of a bucket.
-pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
+/// Returns the digest with which all members of a namespace begin in the sets of a bucket.
+pub(super) fn namespace_digest(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
 
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counters_of_a_thread_are_in_its_slot_and_those_of_an_address_in_one() {
+    fn thread_counters_share_the_slot_of_the_thread_and_address_counters_share_one_slot() {
         let names = KeyNames::new("tk");
         let (id, digest) = (ThreadId::random(), Fingerprint([7; 16]));
         let scope = ScopeId::Thread(id);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_an_entry_share_one_hash_tag_and_hold_no_text_of_it() {
+    fn entry_keys_share_one_hash_tag_and_contain_no_text_of_the_entry() {
         let names = KeyNames::new("tk");
         let namespace = Namespace::new("customers}{").unwrap();
         let key = EntryKey::new("{secret}").unwrap();

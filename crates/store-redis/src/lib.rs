@@ -31,7 +31,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use keys::{
-    BUCKETS, Bucket, ConsumerKeys, EntryKeys, KeyNames, ScopeKeys, bucket_number, namespace_mark,
+    BUCKETS, Bucket, ConsumerKeys, EntryKeys, KeyNames, ScopeKeys, bucket_number, namespace_digest,
 };
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
@@ -101,7 +101,7 @@ pub struct RedisStore {
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
-    known: Arc<KnownNamespaces>,
+    known_namespaces: Arc<KnownNamespaces>,
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
@@ -127,8 +127,8 @@ impl RedisStore {
         let address = match &settings.client_certificate {
             None => address,
             Some(files) => {
-                let showing = address.showing(files);
-                showing.map_err(|error| StoreError::Unavailable(error.into()))?
+                let address = address.with_client_certificate(files);
+                address.map_err(|error| StoreError::Unavailable(error.into()))?
             }
         };
         let link = Link::new(address, settings.timeout, settings.bounds)?;
@@ -142,7 +142,7 @@ impl RedisStore {
             administration: Arc::new(administration),
             names: Arc::new(names),
             interest: Arc::default(),
-            known: Arc::default(),
+            known_namespaces: Arc::default(),
             retention: settings.retention,
             clock,
             ended_turns: EndedTurns::default(),
@@ -157,7 +157,7 @@ impl RedisStore {
         self.clock.ahead_ms()
     }
 
-    fn over(&self, link: Link) -> Self {
+    fn with_link(&self, link: Link) -> Self {
         Self {
             link: Arc::new(link),
             ..self.clone()
@@ -167,11 +167,11 @@ impl RedisStore {
 
 impl Backend for RedisStore {
     fn for_worker(&self) -> Arc<dyn Backend> {
-        Arc::new(self.over(self.link.another()))
+        Arc::new(self.with_link(self.link.another()))
     }
 
     fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend> {
-        Arc::new(self.over(self.link.driven_by(runtime)))
+        Arc::new(self.with_link(self.link.driven_by(runtime)))
     }
 }
 

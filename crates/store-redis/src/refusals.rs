@@ -87,8 +87,8 @@ pub(super) fn accepted(
 }
 
 fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, StoreError> {
-    let detail = |place: usize| details.get(place).ok_or(UNKNOWN);
-    let number = |place| detail(place).and_then(integer);
+    let detail = |index: usize| details.get(index).ok_or(UNKNOWN);
+    let number = |index| detail(index).and_then(integer);
     let index = || number(0).map(|index| index as usize);
     Ok(match code {
         "not_an_array" => Refusal::NotAnArray {
@@ -153,7 +153,7 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
         "scope_exists" => Refusal::ScopeExists,
         "scope_ended" => Refusal::ScopeEnded,
         "no_thread" => Refusal::NoThread,
-        "no_place" => Refusal::NoPlace,
+        "no_reservation" => Refusal::NoReservation,
         "idempotency_key_reused" => Refusal::IdempotencyKeyReused,
         "too_many_idempotency_keys" => Refusal::TooManyIdempotencyKeys {
             retry_after_ms: number(0)?,

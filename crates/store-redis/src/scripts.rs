@@ -50,8 +50,8 @@ macro_rules! scripts {
                         concat!($(include_str!(concat!("lua/", $parts)),)*),
                     ),)*
                 };
-                let all = [PRELUDE, &shared.concat(), &weave(code, parts)].concat();
-                fold(&prune(&without_comments(&all)))
+                let woven = [PRELUDE, &shared.concat(), &weave(code, parts)].concat();
+                fold(&prune(&without_comments(&woven)))
             }
         }
     };
@@ -80,9 +80,9 @@ scripts! {
     RestoreCheckpoint = "threads/restore_checkpoint.lua" [OWNERS, RECORDS, LOG, TURNS, CHANGES, CHECKPOINTS],
     DeleteCheckpoint = "threads/delete_checkpoint.lua" [OWNERS, RECORDS, LOG, TURNS, CHANGES, CHECKPOINTS],
     Heads = "threads/heads.lua" [OWNERS, LOG],
-    GlanceHistories = "threads/glance_histories.lua" [OWNERS, LOG, SCOPE],
+    GlanceHistories = "threads/preview_histories.lua" [OWNERS, LOG, SCOPE],
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
-    ReservePlace = "threads/reserve_place.lua" [],
+    ReserveThread = "threads/reserve_thread.lua" [],
     EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ListIds = "threads/list_ids.lua" [INDEX],
     CountIds = "threads/count_ids.lua" [],
@@ -108,7 +108,7 @@ scripts! {
     Hold = "deployment/hold.lua" [],
     Release = "deployment/release.lua" [],
     ProbePacking = "deployment/probe_packing.lua" [],
-    Introduce = "deployment/introduce.lua" [],
+    Announce = "deployment/announce.lua" [],
     OpenLedger = "log/open_ledger.lua" [],
     Commit = "log/commit.lua" [],
     Replay = "log/replay.lua" [],
@@ -124,16 +124,16 @@ scripts! {
     MakeRoom = "scopes/make_room.lua" [OWNERS, LOG, SCOPE],
     EndScope = "scopes/end_scope.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],
     BeginResponse = "responses/begin.lua" [OWNERS, LOG, SCOPE, TURNS, RESPONSES],
-    LeftOfResponse = "responses/left.lua" [],
+    CheckResponse = "responses/check.lua" [],
     DeliveredResponse = "responses/delivered.lua" [],
     KeepResponse = "responses/keep.lua" [OWNERS, LOG, TURNS, RESPONSES],
     StepResponse = "responses/step.lua" [OWNERS, LOG, TURNS, RESPONSES],
     DueResponses = "responses/due.lua" [],
-    TellResponse = "responses/tell.lua" + "threads/fast.lua" [OWNERS, LOG, TURNS, RESPONSES],
+    AppendEvents = "responses/append_events.lua" + "threads/fast.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ForgetResponse = "responses/forget.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ListAdd = "deployment/list_add.lua" [],
     ListRemove = "deployment/list_remove.lua" [],
-    ListLookAgain = "deployment/list_look_again.lua" [],
+    ListReschedule = "deployment/list_reschedule.lua" [],
     PutEntry = "kv/put_entry.lua" [RECORDS, ENTRIES],
     DeleteEntries = "kv/delete_entries.lua" [RECORDS, ENTRIES],
     BuryEntries = "kv/bury_entries.lua" [ENTRIES],
@@ -177,12 +177,12 @@ impl Script {
 /// Inserts parts into a script: the lines after `--+ name` in `parts` are inserted after the line `--+ name` in `code`.
 /// A script for a rare case can therefore extend the script for the common case without slowing it down.
 fn weave(code: &str, parts: &str) -> String {
-    const MARK: &str = "--+ ";
-    let parts = parts.split(MARK).skip(1);
+    const MARKER: &str = "--+ ";
+    let parts = parts.split(MARKER).skip(1);
     let mut woven = String::with_capacity(code.len());
     for line in code.split_inclusive('\n') {
         woven.push_str(line);
-        let name = line.strip_prefix(MARK);
+        let name = line.strip_prefix(MARKER);
         if let Some(name) = name {
             let parts = parts.clone().filter_map(|part| part.strip_prefix(name));
             parts.for_each(|part| woven.push_str(part));
@@ -216,16 +216,16 @@ impl<'a> Piece<'a> {
 fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
-    let mut unread: Vec<_> = (0..pieces.len()).filter(|index| is_used[*index]).collect();
+    let mut pending: Vec<_> = (0..pieces.len()).filter(|index| is_used[*index]).collect();
     let mut functions = HashMap::<_, Vec<_>>::new();
     for (index, piece) in pieces.iter().enumerate() {
         functions.entry(piece.name).or_default().push(index);
     }
-    while let Some(index) = unread.pop() {
+    while let Some(index) = pending.pop() {
         for word in pieces[index].words() {
             for &function in functions.get(&Some(word)).into_iter().flatten() {
                 if !std::mem::replace(&mut is_used[function], true) {
-                    unread.push(function);
+                    pending.push(function);
                 }
             }
         }
@@ -281,7 +281,7 @@ fn is_word_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Parses the constants in a line such as `local LEAST, MOST = 1, 'text'`.
+/// Parses the constants in a line such as `local MIN, MAX = 1, 'text'`.
 fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     let (names, values) = line.strip_prefix("local ")?.split_once(" = ")?;
     let is_constant = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
@@ -318,8 +318,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_stand_as_their_values_and_all_else_as_it_is() {
-        let code = "local LEAST, MOST_OF = 1, '>I4'\nlocal X = {LEAST}\nlocal a = LEAST + AT_LEAST -- MOST_OF\n";
+    fn constants_are_inlined_and_other_words_are_unchanged() {
+        let code =
+            "local MIN, MOST_OF = 1, '>I4'\nlocal X = {MIN}\nlocal a = MIN + AT_LEAST -- MOST_OF\n";
 
         assert_eq!(
             fold(code),
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_nothing_uses_are_left_out() {
+    fn unused_functions_are_removed() {
         let code = "local function a() return 1 end\nlocal function b(x)\n  if x then\n  end\n  return a()\nend\n\
             local function c()\n  return b(1) + c()\nend\nlocal d = 1\n";
 
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out() {
+    fn comment_lines_are_removed() {
         assert_eq!(
             without_comments("-- a\nb -- c\n  -- d\n\n--+ e\nf"),
             "b -- c\n\nf"
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_follow_the_lines_that_name_them() {
+    fn parts_are_inserted_after_the_lines_that_name_them() {
         let code = "a\n--+ one\nb\n--+ two\nc\n";
 
         assert_eq!(weave(code, ""), code);
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_script_defines_a_constant_at_run_time() {
+    fn every_constant_is_inlined() {
         for script in ALL {
             let code = script.code();
             let mut lines = code.lines();

@@ -5,7 +5,7 @@ use super::{BUCKETS, KeyNames, Script};
 
 use threadkeep_store::StoreError;
 
-const OLDEST: (u64, u64) = (6, 2);
+const VERSION_MIN: (u64, u64) = (6, 2);
 /// Version of the thread layout: see `lua/shared/prelude.lua`. Version 1 had no grace period and no events.
 const LAYOUT: u32 = 2;
 /// Maximum size of a value in a packed hash that docs/redis.md recommends.
@@ -35,7 +35,8 @@ pub(super) async fn check(
 async fn report_costly_hashes(calls: &Calls<'_>, names: &KeyNames) {
     let mut probe = Script::ProbePacking.call(1);
     probe.arg(names.packing_probe()).arg(PACKED_VALUE_BYTES);
-    if matches!(calls.write(probe).await, Ok(Value::BulkString(found)) if found == b"hashtable") {
+    if matches!(calls.write(probe).await, Ok(Value::BulkString(encoding)) if encoding == b"hashtable")
+    {
         tracing::info!(
             "Redis stores small threads as hash tables, with twice the overhead; set hash-max-listpack-value \
              (Redis 6.2: hash-max-ziplist-value) to {PACKED_VALUE_BYTES}"
@@ -93,8 +94,8 @@ fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
 fn check_version(info: &str) -> Result<(), StoreError> {
     let version = field(info, "redis_version").unwrap_or_default();
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
-    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if found < OLDEST {
+    let version_numbers = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version_numbers < VERSION_MIN {
         return Err(refused(format!(
             "Redis {version} is too old, 6.2 is the oldest that works"
         )));
@@ -163,21 +164,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_server_is_refused() {
+    fn an_old_server_is_rejected() {
         assert!(check_version("redis_version:6.0.16\r\n").is_err());
         assert!(check_version("redis_version:6.2.0\r\n").is_ok());
         assert!(check_version("redis_version:7.2.4\r\nserver_name:valkey\r\n").is_ok());
     }
 
     #[test]
-    fn a_node_of_a_cluster_is_refused_as_a_server_of_its_own() {
+    fn a_cluster_node_is_rejected_as_a_single_server() {
         assert!(check_mode("cluster_enabled:1\r\n", false).is_err());
         assert!(check_mode("cluster_enabled:1\r\n", true).is_ok());
         assert!(check_mode("cluster_enabled:0\r\n", false).is_ok());
     }
 
     #[test]
-    fn a_sentinel_is_refused_as_a_server() {
+    fn a_sentinel_is_rejected_as_a_single_server() {
         for info in [
             "redis_mode:sentinel\r\n",
             "redis_version:7.2.4\r\nserver_mode:sentinel\r\n",
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_that_are_attached_are_counted() {
+    fn attached_replicas_are_counted() {
         assert_eq!(
             replicas("role:master\r\nconnected_slaves:2\r\nslave0:..\r\n"),
             2
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn eviction_of_any_key_is_refused() {
+    fn every_eviction_policy_except_noeviction_is_rejected() {
         assert!(check_eviction("maxmemory_policy:allkeys-lru\r\n").is_err());
         assert!(check_eviction("maxmemory_policy:volatile-ttl\r\n").is_err());
         assert!(check_eviction("maxmemory_policy:noeviction\r\n").is_ok());

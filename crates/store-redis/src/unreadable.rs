@@ -45,16 +45,16 @@ impl Unreadable {
     }
 
     /// Logs and counts unreadable events that were not logged before.
-    pub(super) fn skip_events(&self, bucket: u16, places: &[Position]) {
-        if places.is_empty() {
+    pub(super) fn skip_events(&self, bucket: u16, positions: &[Position]) {
+        if positions.is_empty() {
             return;
         }
-        let mut told = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = told.entry(bucket).or_default();
-        for place in places.iter().filter(|place| **place > *told) {
+        let mut logged = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let logged = logged.entry(bucket).or_default();
+        for position in positions.iter().filter(|position| **position > *logged) {
             self.skipped.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(bucket, %place, "unreadable event skipped");
+            tracing::error!(bucket, %position, "unreadable event skipped");
         }
-        *told = places.iter().copied().fold(*told, Position::max);
+        *logged = positions.iter().copied().fold(*logged, Position::max);
     }
 }

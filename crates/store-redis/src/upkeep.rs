@@ -10,8 +10,8 @@ use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
 /// Number of buckets that are checked together. Redis serves no other client while it checks them. All buckets are
 /// checked once a second, which takes 4 ms in total.
-const LOOKED_AT: usize = 16;
-const SWEPT: usize = 100;
+const BUCKET_BATCH: usize = 16;
+const SWEEP_BATCH: usize = 100;
 /// Approximate number of events per call. A call takes Redis 0.1 ms for typical events, and 30 ms for the largest ones,
 /// which name keys of 64 KiB.
 const TRIMMED_MAX: usize = 5_000;
@@ -19,7 +19,7 @@ const TRIMMED_MAX: usize = 5_000;
 #[async_trait]
 impl Upkeep for RedisStore {
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
-        let look = |bucket: &u16| {
+        let build = |bucket: &u16| {
             let mut cmd = Script::Due.call(1);
             cmd.arg(&self.names.bucket(*bucket).index)
                 .arg(self.ahead())
@@ -27,7 +27,7 @@ impl Upkeep for RedisStore {
             cmd
         };
         let mut due = Due::default();
-        for reply in self.for_each_bucket(buckets, look).await? {
+        for reply in self.for_each_bucket(buckets, build).await? {
             let reply = array(reply)?;
             let [now_ms, Value::Array(ids)] = &reply[..] else {
                 return Err(UNKNOWN);
@@ -71,26 +71,26 @@ impl Upkeep for RedisStore {
     }
 
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError> {
-        let mut left: Vec<_> = buckets
+        let mut remaining: Vec<_> = buckets
             .iter()
             .copied()
             .zip(slowest.iter().copied())
             .collect();
-        while !left.is_empty() {
-            let tidying = |(bucket, slowest): &_| self.tidying(*bucket, *slowest);
-            let replies = self.for_each_bucket(&left, tidying).await?;
+        while !remaining.is_empty() {
+            let build = |(bucket, slowest): &_| self.tidy_command(*bucket, *slowest);
+            let replies = self.for_each_bucket(&remaining, build).await?;
             let mut more = Vec::new();
-            for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
+            for ((bucket, slowest), reply) in remaining.into_iter().zip(replies) {
                 let reply = array(reply)?;
-                let [is_more, Value::Array(unwanted)] = &reply[..] else {
+                let [has_more, Value::Array(expired)] = &reply[..] else {
                     return Err(UNKNOWN);
                 };
-                self.sweep(bucket, unwanted).await?;
-                if integer(is_more)? == 1 || unwanted.len() == SWEPT {
+                self.sweep(bucket, expired).await?;
+                if integer(has_more)? == 1 || expired.len() == SWEEP_BATCH {
                     more.push((bucket, slowest));
                 }
             }
-            left = more;
+            remaining = more;
         }
         // namespaces belong to no bucket, so only the replica that maintains bucket 0 ends them
         if buckets.contains(&0) {
@@ -105,17 +105,17 @@ impl RedisStore {
     pub(super) async fn for_each_bucket<B>(
         &self,
         buckets: &[B],
-        look: impl Fn(&B) -> Command,
+        build: impl Fn(&B) -> Command,
     ) -> Result<Vec<Value>, StoreError> {
         let mut replies = Vec::with_capacity(buckets.len());
-        for buckets in buckets.chunks(LOOKED_AT) {
-            let cmds = buckets.iter().map(&look);
+        for buckets in buckets.chunks(BUCKET_BATCH) {
+            let cmds = buckets.iter().map(&build);
             replies.extend(self.background.calls().read_many(cmds).await?);
         }
         Ok(replies)
     }
 
-    fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Command {
+    fn tidy_command(&self, bucket: u16, slowest: Option<Position>) -> Command {
         let keys = self.names.bucket(bucket);
         let mut cmd = Script::Tidy.call(3);
         cmd.arg(&keys.log)
@@ -123,10 +123,10 @@ impl RedisStore {
             .arg(&keys.archives)
             .arg(self.ahead())
             .arg(arguments::bounded_ms(self.retention.log))
-            .arg(arguments::bounded_ms(self.retention.log_at_most()))
+            .arg(arguments::bounded_ms(self.retention.log_max()))
             .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
             .arg(arguments::bounded_ms(self.retention.archive))
-            .arg(SWEPT)
+            .arg(SWEEP_BATCH)
             .arg(TRIMMED_MAX);
         cmd
     }

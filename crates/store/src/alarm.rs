@@ -41,15 +41,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_goes_off_when_the_time_that_was_meant_last_has_come() {
+    async fn an_alarm_fires_at_the_most_recent_deadline() {
         let start = Instant::now();
         let mut alarm = Alarm::default();
         let after = |ms| start + Duration::from_millis(ms);
-        let mut look = async |end| poll_fn(|cx| Poll::Ready(alarm.poll(cx, end))).await;
+        let mut check = async |end| poll_fn(|cx| Poll::Ready(alarm.poll(cx, end))).await;
 
-        assert!(look(after(30)).await.is_pending());
-        assert!(look(after(60_000)).await.is_pending());
-        assert!(look(after(80)).await.is_pending());
+        assert!(check(after(30)).await.is_pending());
+        assert!(check(after(60_000)).await.is_pending());
+        assert!(check(after(80)).await.is_pending());
         poll_fn(|cx| alarm.poll(cx, after(80))).await;
         assert!(Instant::now() >= after(80) && Instant::now() < after(30_000));
 

@@ -49,10 +49,10 @@ impl Clock {
 
     /// Moves the clock back, but never behind the system time.
     pub fn set_back(&self, by: Duration) {
-        let less = |ahead_ms: u64| Some(ahead_ms.saturating_sub(millis(by)));
+        let subtract = |ahead_ms: u64| Some(ahead_ms.saturating_sub(millis(by)));
         let _ = self
             .ahead_ms
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
     }
 }
 
@@ -65,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_stood_still_knows_the_systems_time() {
-        let stood_still = Clock {
+    fn a_stopped_clock_still_reports_the_system_time() {
+        let stopped = Clock {
             start_ms: 0,
             ..Clock::system()
         };
-        stood_still.advance(Duration::from_secs(100));
+        stopped.advance(Duration::from_secs(100));
 
-        let ahead_ms = stood_still.system_ms() - since_epoch_ms();
+        let ahead_ms = stopped.system_ms() - since_epoch_ms();
         assert!((90_000..110_000).contains(&ahead_ms), "{ahead_ms}");
     }
 }

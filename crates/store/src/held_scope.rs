@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, Originals, ScopeParts,
-    ScopeView,
+    HistoryFrom, HistoryPage, HistoryPreview, ItemPosition, Originals, PREVIEW_BYTES_MAX,
+    ScopeParts, ScopeView,
 };
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{
@@ -160,10 +160,10 @@ impl HeldScope {
     }
 
     /// Summarizes the history for a list of threads. Includes the first `opening` items.
-    pub fn glance(&self, opening: usize) -> HistoryGlance {
+    pub fn preview(&self, opening: usize) -> HistoryPreview {
         let history = self.document.history();
         let oldest = history.read(0, false, opening);
-        HistoryGlance {
+        HistoryPreview {
             items: history.summary().len(),
             newest_ms: history.newest_ms(),
             opening: oldest.iter().map(|item| beginning(&item.value)).collect(),
@@ -171,11 +171,11 @@ impl HeldScope {
     }
 
     /// Returns the position of a history item.
-    pub fn place(&self, id: &ItemId) -> Option<ItemPlace> {
+    pub fn item_position(&self, id: &ItemId) -> Option<ItemPosition> {
         let history = self.document.history();
-        let kept = history.place(id).map(|seq| (seq, false));
-        let found = kept.or_else(|| history.removed_place(id).map(|seq| (seq, true)));
-        found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
+        let stored = history.position(id).map(|seq| (seq, false));
+        let position = stored.or_else(|| history.removed_position(id).map(|seq| (seq, true)));
+        position.map(|(seq, is_removed)| ItemPosition { seq, is_removed })
     }
 
     /// Returns the segments of the history, newest first.
@@ -223,7 +223,7 @@ impl HeldScope {
 
 fn beginning(value: &Json) -> Box<str> {
     let value = value.as_str();
-    value[..value.floor_char_boundary(GLANCE_MAX_BYTES)].into()
+    value[..value.floor_char_boundary(PREVIEW_BYTES_MAX)].into()
 }
 
 impl Heap for HeldScope {
@@ -246,11 +246,11 @@ pub struct ScopeDone {
 /// Returns the event for new items in the history of a thread, or `None` if no item is new.
 pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
     let new = appended.into_iter().filter(|appended| !appended.repeated);
-    let mut places = new.map(|appended| appended.seq);
-    let first_seq = places.next()?;
+    let mut positions = new.map(|appended| appended.seq);
+    let first_seq = positions.next()?;
     Some(EventKind::HistoryAppended {
         first_seq,
-        last_seq: places.last().unwrap_or(first_seq),
+        last_seq: positions.last().unwrap_or(first_seq),
     })
 }
 

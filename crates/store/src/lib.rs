@@ -35,7 +35,7 @@ pub use memory_use::MemoryUse;
 pub use passing_scope::PassingScope;
 pub use reader::Reader;
 pub use traits::answered::Answered;
-pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePosition, Archives};
 pub use traits::backend::Backend;
 pub use traits::checkpoints::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints,
@@ -43,29 +43,30 @@ pub use traits::checkpoints::{
 pub use traits::erasure::{Erased, ErasedLife, Erasure};
 pub use traits::images::{Images, Imported};
 pub use traits::kv::{
-    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NOTED, NamespaceChange,
-    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
+    Entry, EntryHead, EntryPage, EntryRange, EntryTerms, IdleEnd, KeyOrder, NamespaceChange,
+    NamespacePage, NamespacePosition, NamespaceRecord, Namespaces, NewEntry, Put, Reading,
+    USE_RECORDED_EVERY, Usage,
 };
-pub use traits::leases::{Heard, Leases};
+pub use traits::leases::{Announcements, Leases};
 pub use traits::ledgers::{
-    Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, MOST_PARKED, PendingEvents,
-    note_given_up,
+    Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PARKED_MAX, PendingEvents,
+    log_dropped_events,
 };
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::owners::{
-    GLANCE_MAX_BYTES, HistoryGlance, MOVES_AFTER_MS, OwnedPlace, OwnerUsage, Owners, PlaceToken,
-    ThreadOrder, ThreadPage,
+    HistoryPreview, MOVES_AFTER_MS, OwnedPosition, OwnerUsage, Owners, PREVIEW_BYTES_MAX,
+    ReservationToken, ThreadOrder, ThreadPage,
 };
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::responses::{
     BeginResponse, Begun, EndResponse, EndWrite, Floor, Journal, JournalEntry, Journaled,
-    OPEN_RESPONSE_MAX, ResponseView, Responses, Told, response_ttl,
+    OPEN_RESPONSE_MAX, ResponseEvents, ResponseView, Responses, response_ttl,
 };
 pub use traits::scopes::{
-    HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    HistoryFrom, HistoryPage, ItemPosition, Originals, ScopeEnd, ScopeParts, ScopeView, Scopes,
 };
 pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};
@@ -80,11 +81,11 @@ pub struct Found<T> {
 }
 
 impl<T> Found<T> {
-    /// Replaces the content with `made(content)`.
-    pub fn map<U>(self, made: impl FnOnce(T) -> U) -> Found<U> {
+    /// Replaces the content with `convert(content)`.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Found<U> {
         Found {
             stamp: self.stamp,
-            content: made(self.content),
+            content: convert(self.content),
         }
     }
 }
@@ -185,7 +186,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn keep_compressed(&self, _id: &ThreadId, _text: &Bytes, _gzip: Bytes) {}
 
     /// Returns state and metadata of the same version, or `None` if the thread does not exist.
-    async fn get_whole(
+    async fn get_content(
         &self,
         id: &ThreadId,
         reader: Reader,

@@ -11,19 +11,19 @@ pub struct SortedPart<T> {
 
 /// Merges parts into a page of up to `limit` items, and returns the next cursor. The page ends at the smallest
 /// `read_to`, so it can be short or empty before the end of the list.
-pub fn merge<T: Ord + Clone>(runs: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
-    let border = runs.iter().filter_map(|run| run.read_to.clone()).min();
-    let mut items: Vec<T> = runs.into_iter().flat_map(|run| run.items).collect();
+pub fn merge<T: Ord + Clone>(parts: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
+    let end = parts.iter().filter_map(|run| run.read_to.clone()).min();
+    let mut items: Vec<T> = parts.into_iter().flat_map(|run| run.items).collect();
     items.sort_unstable();
-    if let Some(border) = &border {
-        items.truncate(items.partition_point(|item| item <= border));
+    if let Some(end) = &end {
+        items.truncate(items.partition_point(|item| item <= end));
     }
     if items.len() > limit {
         items.truncate(limit);
         let last = items.last().cloned();
         return (items, last);
     }
-    (items, border)
+    (items, end)
 }
 
 #[cfg(test)]
@@ -38,15 +38,15 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_where_a_part_was_not_read_further() {
-        let runs = vec![run(&[1, 4, 9], None), run(&[2, 3], Some(5)), run(&[], None)];
-        assert_eq!(merge(runs, 10), (vec![1, 2, 3, 4], Some(5)));
+    fn a_page_ends_at_the_smallest_unread_position() {
+        let parts = vec![run(&[1, 4, 9], None), run(&[2, 3], Some(5)), run(&[], None)];
+        assert_eq!(merge(parts, 10), (vec![1, 2, 3, 4], Some(5)));
     }
 
     #[test]
-    fn a_page_has_at_most_the_limit_and_the_last_one_no_next() {
-        let runs = || vec![run(&[1, 4], None), run(&[2], None)];
-        assert_eq!(merge(runs(), 2), (vec![1, 2], Some(2)));
-        assert_eq!(merge(runs(), 3), (vec![1, 2, 4], None));
+    fn a_page_has_at_most_limit_items_and_the_last_page_has_no_cursor() {
+        let parts = || vec![run(&[1, 4], None), run(&[2], None)];
+        assert_eq!(merge(parts(), 2), (vec![1, 2], Some(2)));
+        assert_eq!(merge(parts(), 3), (vec![1, 2, 4], None));
     }
 }

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use super::held_scope::{HeldScope, check_version};
 use super::{
-    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
-    Scopes, StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPosition, Reader, ScopeEnd, ScopeParts,
+    ScopeView, Scopes, StoreError, WriteError,
 };
 use threadkeep_domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use threadkeep_domain::threads::turn::check_turn;
@@ -64,8 +64,8 @@ impl Scopes for PassingScope {
         _: &ScopeId,
         _: Access,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, WriteError> {
-        Ok(self.held().place(id))
+    ) -> Result<Option<ItemPosition>, WriteError> {
+        Ok(self.held().item_position(id))
     }
 
     async fn write_scope(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_of_one_response_share_it_and_responses_do_not() {
+    async fn clones_share_a_scope_and_new_scopes_are_separate() {
         let scope: ScopeId = "session:any".parse().unwrap();
         let policy = ScopePolicies::DEFAULT.of(&scope);
         let print = Fingerprint([7; 16]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_need_not_be_made_and_an_end_empties_it() {
+    async fn a_scope_exists_without_creation_and_an_end_empties_it() {
         let run: ScopeId = "run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11".parse().unwrap();
         let policy = ScopePolicies::DEFAULT.of(&run);
         let parts = ScopeParts {

@@ -46,7 +46,7 @@ impl Context {
     #[must_use]
     pub fn recorded(recording: Recording, started: Instant) -> Arc<Self> {
         Arc::new(Self {
-            parent: Some(recording.place()),
+            parent: Some(recording.span_context()),
             recording: Some(recording),
             clocks: Clocks::new(started),
         })
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_trace_of_a_request_is_known_to_its_own_code_alone() {
+    async fn the_trace_is_visible_only_inside_its_request() {
         assert_eq!(parent(), None);
 
         let seen = continuing(Some(a_parent()), async {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn times_that_overlap_count_once_and_the_rest_is_the_rest() {
+    async fn overlapping_times_count_once_and_add_up_to_the_total() {
         let start = Instant::now();
         let context = Context::new(None, start);
 

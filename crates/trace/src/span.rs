@@ -7,7 +7,7 @@ use threadkeep_domain::TraceParent;
 /// Spans contain no state, no complete thread ids and no paths.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    pub place: TraceParent,
+    pub context: TraceParent,
     /// The parent span, unless the trace starts here.
     pub parent: Option<[u8; 8]>,
     /// The name of the span, from a small set.

@@ -140,7 +140,7 @@ impl Clock {
 
     fn count(&self, at_ns: u64) {
         let since_ns = self.since_ns.load(Ordering::Relaxed);
-        // The difference is 0 if the clock was paused
+        // the difference is 0 if the clock was paused
         let more_ns = at_ns.saturating_sub(since_ns);
         self.total_ns.fetch_add(more_ns, Ordering::Relaxed);
     }

@@ -23,7 +23,7 @@ struct Shared {
 #[derive(Debug, Clone)]
 pub struct Recording {
     tracer: Tracer,
-    place: TraceParent,
+    span_context: TraceParent,
     parent: Option<[u8; 8]>,
     started: Instant,
     /// The wall-clock time of `started`.
@@ -49,7 +49,7 @@ impl Tracer {
     /// depends on the sampling flag of `parent`, or on the ratio for new traces.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
-        let (place, parent) = match parent {
+        let (span_context, parent) = match parent {
             Some(parent) if parent.is_sampled() => {
                 (parent.with_span(span_id()), Some(parent.span_id()))
             }
@@ -58,7 +58,7 @@ impl Tracer {
         };
         Some(Recording {
             tracer: self.clone(),
-            place,
+            span_context,
             parent,
             started,
             start: SystemTime::now() - started.elapsed(),
@@ -93,36 +93,37 @@ fn span_id() -> [u8; 8] {
 impl Recording {
     /// Returns the trace parent of later work.
     #[must_use]
-    pub fn place(&self) -> TraceParent {
-        self.place
+    pub fn span_context(&self) -> TraceParent {
+        self.span_context
     }
 
-    pub fn end(&self, ended: Instant, of: Ended) {
-        self.record(self.place, self.parent, self.started, ended, of);
+    pub fn end(&self, ended: Instant, end: Ended) {
+        self.record(self.span_context, self.parent, self.started, ended, end);
     }
 
-    pub fn part(&self, started: Instant, ended: Instant, of: Ended) {
-        let place = self.place.with_span(span_id());
-        self.record(place, Some(self.place.span_id()), started, ended, of);
+    pub fn part(&self, started: Instant, ended: Instant, end: Ended) {
+        let span_context = self.span_context.with_span(span_id());
+        let parent = Some(self.span_context.span_id());
+        self.record(span_context, parent, started, ended, end);
     }
 
     fn record(
         &self,
-        place: TraceParent,
+        span_context: TraceParent,
         parent: Option<[u8; 8]>,
         started: Instant,
         ended: Instant,
-        of: Ended,
+        end: Ended,
     ) {
         self.tracer.record(Span {
-            place,
+            context: span_context,
             parent,
-            name: of.name,
-            kind: of.kind,
+            name: end.name,
+            kind: end.kind,
             start_ns: self.ns(started),
             end_ns: self.ns(ended),
-            attributes: of.attributes,
-            has_failed: of.has_failed,
+            attributes: end.attributes,
+            has_failed: end.has_failed,
         });
     }
 
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_goes_on_if_its_caller_records_it() {
+    fn a_trace_continues_if_its_caller_samples_it() {
         let (tracer, mut spans) = Tracer::new(8, 0.0);
         let parent = |is_sampled| TraceParent::new([1; 16], [2; 8], is_sampled);
         let start = Instant::now();
@@ -160,17 +161,17 @@ mod tests {
         recording.part(start, later, ended());
         recording.end(later, ended());
 
-        let (part, whole) = (spans.try_recv().unwrap(), spans.try_recv().unwrap());
-        assert_eq!(whole.place, recording.place());
-        assert_eq!(whole.place.trace_id(), [1; 16]);
-        assert_eq!(whole.parent, Some([2; 8]));
-        assert_eq!(part.parent, Some(whole.place.span_id()));
-        assert_ne!(part.place.span_id(), whole.place.span_id());
-        assert_eq!(whole.end_ns - whole.start_ns, 5_000_000);
+        let (part, span) = (spans.try_recv().unwrap(), spans.try_recv().unwrap());
+        assert_eq!(span.context, recording.span_context());
+        assert_eq!(span.context.trace_id(), [1; 16]);
+        assert_eq!(span.parent, Some([2; 8]));
+        assert_eq!(part.parent, Some(span.context.span_id()));
+        assert_ne!(part.context.span_id(), span.context.span_id());
+        assert_eq!(span.end_ns - span.start_ns, 5_000_000);
     }
 
     #[test]
-    fn new_traces_are_recorded_by_the_ratio() {
+    fn new_traces_are_sampled_at_the_ratio() {
         let count = |ratio| {
             let (tracer, _spans) = Tracer::new(1, ratio);
             let begun = (0..10_000).filter_map(|_| tracer.begin(None, Instant::now()));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_find_the_queue_full_are_dropped_and_counted() {
+    fn spans_are_dropped_and_counted_when_the_queue_is_full() {
         let (tracer, spans) = Tracer::new(2, 1.0);
         let recording = tracer.begin(None, Instant::now()).unwrap();
 

@@ -1,5 +1,5 @@
 use super::client::Failure;
-use crate::json::{Object, array, inside_member, parse};
+use crate::json::{Object, array, escaped_member, parse};
 use threadkeep_domain::{Json, Usage, elements, given, member};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, content_of};
 
@@ -52,7 +52,7 @@ pub(super) fn ensure_message(
 
 fn has_text(content: &str) -> bool {
     elements(content).any(|part| {
-        inside_member(part, "text").is_some() || inside_member(part, "refusal").is_some()
+        escaped_member(part, "text").is_some() || escaped_member(part, "refusal").is_some()
     })
 }
 
@@ -74,5 +74,5 @@ pub(super) fn output_text_with(text: &str, logprobs: &str) -> String {
 }
 
 pub(super) fn refusal(text: &str) -> String {
-    Object::of_type("refusal").inside("refusal", text).close()
+    Object::of_type("refusal").escaped("refusal", text).close()
 }

@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use super::client::Failure;
-use super::json::inside_member;
+use super::json::escaped_member;
 use threadkeep_domain::Json;
 use threadkeep_responses::{ModelAnswer, Piece};
 
@@ -20,7 +20,7 @@ pub(super) fn parse_event(data: &str) -> Result<Json, Failure> {
 pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option<&'a str> {
     match name {
         Some("error") => name,
-        _ => inside_member(event, "type").or(name),
+        _ => escaped_member(event, "type").or(name),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::json::{Object, inside, inside_member, text};
+use super::json::{Object, escaped, escaped_member, text};
 use threadkeep_domain::{Json, elements, member};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,17 +18,17 @@ pub(super) enum Part<'a> {
 
 /// Reads the parts of `content`: an array of parts, or a string that counts as one text part. Skips unknown parts.
 pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
-    let alone = inside(content).map(Part::Text);
+    let alone = escaped(content).map(Part::Text);
     alone.into_iter().chain(elements(content).filter_map(part))
 }
 
 pub(super) fn part(part: &str) -> Option<Part<'_>> {
-    let string = |name| inside(member(part, name)?);
+    let string = |name| escaped(member(part, name)?);
     let kind = text(member(part, "type")?)?;
     match &*kind {
         "input_text" | "output_text" | "text" => string("text").map(Part::Text),
         "refusal" => string("refusal").map(Part::Text),
-        "input_image" => inside_member(part, "image_url").map(|_| Part::Image(part)),
+        "input_image" => escaped_member(part, "image_url").map(|_| Part::Image(part)),
         "input_file" => Some(Part::File(part)),
         _ => None,
     }

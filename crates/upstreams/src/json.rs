@@ -12,7 +12,7 @@ impl Object {
     }
 
     pub(super) fn of_type(kind: &str) -> Self {
-        Self::new().inside("type", kind)
+        Self::new().escaped("type", kind)
     }
 
     pub(super) fn json(mut self, name: &'static str, value: &str) -> Self {
@@ -38,7 +38,7 @@ impl Object {
     }
 
     /// Adds a string that is already JSON-escaped, without quotes.
-    pub(super) fn inside(self, name: &'static str, value: &str) -> Self {
+    pub(super) fn escaped(self, name: &'static str, value: &str) -> Self {
         self.json(name, &format!("\"{value}\""))
     }
 
@@ -83,7 +83,7 @@ pub(super) fn parse(body: &[u8]) -> Option<Json> {
 
 /// Decodes a JSON string. Returns `None` for other values. A lone surrogate becomes a replacement character.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
-    inside(json)?;
+    escaped(json)?;
     Some(match unescaped(json) {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
         Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
@@ -91,13 +91,13 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns a JSON string without its quotes, still escaped. Returns `None` for other values.
-pub(super) fn inside(json: &str) -> Option<&str> {
+pub(super) fn escaped(json: &str) -> Option<&str> {
     json.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// Returns a non-empty string member of a compact object without its quotes, still escaped.
-pub(super) fn inside_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    inside(member(object, name)?).filter(|text| !text.is_empty())
+pub(super) fn escaped_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    escaped(member(object, name)?).filter(|text| !text.is_empty())
 }
 
 /// Returns a non-empty string member of a compact object, decoded.
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_leaves_out_what_is_missing() {
+    fn an_object_omits_missing_values() {
         let object = Object::new()
             .optional("a", None)
             .optional("b", Some("null"))

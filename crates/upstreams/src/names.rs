@@ -9,19 +9,19 @@ const SUFFIX_BYTES: usize = 12;
 /// Maps each text to a unique text that consists only of `A-Za-z0-9_-`.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Maps each original text to the text that is sent. `original` is the inverse map.
+    /// Encoded texts by original text. `original` is the inverse map.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
     /// The last suffix number used for each prefix.
-    repeated: HashMap<String, u64>,
+    suffixes: HashMap<String, u64>,
 }
 
 impl Names {
-    pub(super) fn send(&mut self, original: &str) -> String {
-        self.send_within(original, MAX_BYTES)
+    pub(super) fn encode(&mut self, original: &str) -> String {
+        self.encode_within(original, MAX_BYTES)
     }
 
-    fn send_within(&mut self, original: &str, max_bytes: usize) -> String {
+    fn encode_within(&mut self, original: &str, max_bytes: usize) -> String {
         if let Some(sent) = self.sent.get(original) {
             return sent.clone();
         }
@@ -29,7 +29,7 @@ impl Names {
         let kept = max_bytes.saturating_sub(SUFFIX_BYTES).min(sent.len());
         let begin = sent[..kept].to_owned();
         while self.original.contains_key(&sent) {
-            let count = self.repeated.entry(begin.clone()).or_default();
+            let count = self.suffixes.entry(begin.clone()).or_default();
             *count += 1;
             sent = format!("{begin}-{count}");
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_become_plain_and_stay_distinct() {
+    fn names_become_valid_and_stay_distinct() {
         let mut names = Names::default();
         let long = "0123456789abcdef0123";
         let all = [
@@ -77,7 +77,7 @@ mod tests {
             &long[..19],
         ];
 
-        let sent = all.map(|name| names.send_within(name, 18));
+        let sent = all.map(|name| names.encode_within(name, 18));
 
         let expected = [
             "kv_get",

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_the_image_or_where_it_is() {
+    fn an_answer_has_an_image_or_its_url() {
         for (body, image) in [
             (
                 r#"{"created":1,"data":[{"b64_json":"AAAA","url":null}]}"#,

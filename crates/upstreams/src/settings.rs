@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_added_whether_or_not_the_url_ends_in_a_slash() {
+    fn joining_a_path_ignores_a_trailing_slash() {
         for (base, joined) in [
             ("http://a.example", "http://a.example/chat/completions"),
             (

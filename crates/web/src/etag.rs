@@ -5,7 +5,7 @@ use threadkeep_domain::Stamp;
 
 const LIFE_DIGITS: usize = 16;
 /// Maximum length of an entity tag: two quotes, a version of up to 20 digits, a hyphen, and a life.
-const LONGEST: usize = 2 + 20 + 1 + LIFE_DIGITS;
+const ETAG_BYTES_MAX: usize = 2 + 20 + 1 + LIFE_DIGITS;
 
 /// Header with the bare version, for clients behind proxies that change entity tags.
 pub const THREAD_VERSION: HeaderName = HeaderName::from_static("x-thread-version");
@@ -23,7 +23,7 @@ pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
     let version = version.format(stamp.version).as_bytes();
     let mut life = [0; LIFE_DIGITS];
     hex::encode_to_slice(stamp.life.0.to_be_bytes(), &mut life).expect("two digits for each byte");
-    let mut text = [0; LONGEST];
+    let mut text = [0; ETAG_BYTES_MAX];
     let mut length = 0;
     for part in [b"\"", version, b"-", &life, b"\""] {
         text[length..length + part.len()].copy_from_slice(part);
@@ -38,7 +38,7 @@ mod tests {
     use threadkeep_domain::Life;
 
     #[test]
-    fn a_tag_is_the_text_of_its_version_in_quotes() {
+    fn an_entity_tag_is_the_quoted_stamp() {
         for (version, life) in [(0, 0), (1, 0xab), (u64::MAX, u64::MAX)] {
             let life = Life(life);
             let stamp = Stamp { version, life };

@@ -49,12 +49,12 @@ impl Delivery {
     }
 
     pub(super) fn set(&self, endpoint: Endpoint) {
-        let mut place = self
+        let mut current = self
             .endpoint
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if **place != endpoint {
-            *place = Arc::new(endpoint);
+        if **current != endpoint {
+            *current = Arc::new(endpoint);
         }
     }
 }
@@ -75,7 +75,7 @@ impl Handler for Delivery {
         };
         // the span includes the time spent reading the final state of the thread
         let context = Context::recorded(recording.clone(), started);
-        let sent = trace::within(context, self.send(event, Some(recording.place()))).await?;
+        let sent = trace::within(context, self.send(event, Some(recording.span_context()))).await?;
         recording.end(Instant::now(), span(&self.endpoint(), event, sent));
         sent.map(drop).map_err(Failure::new)
     }
@@ -141,7 +141,7 @@ fn headers(endpoint: &Endpoint, id: &str, now_ms: u64, body: &[u8]) -> HeaderMap
 }
 
 fn visible(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).expect("it is visible ASCII")
+    HeaderValue::try_from(text).expect("header values are visible ASCII")
 }
 
 /// Returns the wall-clock time, which receivers compare with their own clocks.

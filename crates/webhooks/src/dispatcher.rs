@@ -18,24 +18,24 @@ pub(super) async fn run(webhooks: Weak<Inner>) {
         let Some(inner) = webhooks.upgrade() else {
             return;
         };
-        let pause = match look(&inner, &mut unreadable).await {
+        let pause = match reload(&inner, &mut unreadable).await {
             Ok(()) => {
-                outage.is_over();
+                outage.record_success();
                 inner.settings.poll_every
             }
-            Err(error) => outage.goes_on(&error),
+            Err(error) => outage.record_failure(&error),
         };
         // a timeout starts the regular check
         let _ = timeout(pause, inner.changed.notified()).await;
     }
 }
 
-async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), StoreError> {
-    let mut wanted = HashMap::new();
+async fn reload(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), StoreError> {
+    let mut endpoints = HashMap::new();
     for (name, record) in inner.events.backend().records(KIND).await? {
         match Endpoint::read(&name, &record) {
             Some(endpoint) => {
-                wanted.insert(endpoint.id.clone(), endpoint);
+                endpoints.insert(endpoint.id.clone(), endpoint);
             }
             None if unreadable.insert(name.clone()) => {
                 inner.events.counters().unreadable.inc();
@@ -50,16 +50,16 @@ async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), Sto
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }
-        wanted.insert(endpoint.id.clone(), endpoint.clone());
+        endpoints.insert(endpoint.id.clone(), endpoint.clone());
     }
-    reconcile(inner, wanted);
+    reconcile(inner, endpoints);
     Ok(())
 }
 
-fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
+fn reconcile(inner: &Inner, mut endpoints: HashMap<WebhookId, Endpoint>) {
     let running = inner.running.lock();
     let mut running = running.unwrap_or_else(PoisonError::into_inner);
-    running.retain(|id, delivery| match wanted.remove(id) {
+    running.retain(|id, delivery| match endpoints.remove(id) {
         Some(endpoint) => {
             delivery.set(endpoint);
             true
@@ -69,7 +69,7 @@ fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
             false
         }
     });
-    for (id, endpoint) in wanted {
+    for (id, endpoint) in endpoints {
         let delivery = Arc::new(Delivery::new(
             endpoint,
             inner.sender.clone(),

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_read_back_as_it_was() {
+    fn an_endpoint_round_trips() {
         let url = "https://a.example/hook?a=b".parse().unwrap();
         let types = [EventType::ThreadDestroyed].into_iter().collect();
         let mut endpoint = Endpoint::new(url, types, Secret::random(), 7);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debug_form_shows_no_secret() {
+    fn debug_output_omits_the_secret() {
         let url = "https://a.example".parse().unwrap();
         let endpoint = Endpoint::new(url, EventTypes::ALL, Secret::random(), 7);
 

@@ -14,11 +14,11 @@ use threadkeep_domain::{EventId, EventTypes};
 use threadkeep_events::{Events, ParkedPage, PendingList};
 
 /// Maximum number of endpoints created through the API.
-const MOST: usize = 100;
+const ENDPOINTS_MAX: usize = 100;
 /// Maximum number of attempts to change an endpoint while other clients are changing the same endpoint.
-const ATTEMPTS: usize = 10;
+const CHANGE_ATTEMPTS_MAX: usize = 10;
 /// How long thread changes are logged for a new endpoint that subscribes to them. Each delivery extends this time.
-const WATCH_LASTS: Duration = Duration::from_secs(90);
+const WATCH_LIFETIME: Duration = Duration::from_secs(90);
 
 /// The endpoints of the deployment, and the deliveries by this replica. Clones share both.
 #[derive(Debug, Clone)]
@@ -67,9 +67,12 @@ impl Webhooks {
         events.open_consumer(&consumer).await?;
         let (name, record) = (endpoint.id.as_str(), endpoint.to_bytes());
         let backend = events.backend();
-        if !backend.put_record(KIND, name, None, &record, MOST).await? {
+        if !backend
+            .put_record(KIND, name, None, &record, ENDPOINTS_MAX)
+            .await?
+        {
             events.drop_consumer(&consumer).await?;
-            return Err(WebhookError::TooMany(MOST));
+            return Err(WebhookError::TooMany(ENDPOINTS_MAX));
         }
         self.0.changed.notify_one();
         Ok(endpoint)
@@ -79,18 +82,18 @@ impl Webhooks {
     pub async fn list(&self) -> Result<Vec<Endpoint>, WebhookError> {
         let records = self.0.events.backend().records(KIND).await?;
         let read = records.iter();
-        let mut kept: Vec<_> = read
+        let mut stored: Vec<_> = read
             .filter_map(|(name, record)| Endpoint::read(name, record))
             .collect();
-        kept.sort_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
+        stored.sort_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
         let configured = self.0.settings.endpoints.iter().cloned();
-        Ok(configured.chain(kept).collect())
+        Ok(configured.chain(stored).collect())
     }
 
     pub async fn get(&self, id: &WebhookId) -> Result<Endpoint, WebhookError> {
         match self.configured(id) {
             Some(endpoint) => Ok(endpoint.clone()),
-            None => Ok(self.kept(id).await?.0),
+            None => Ok(self.stored(id).await?.0),
         }
     }
 
@@ -110,11 +113,11 @@ impl Webhooks {
             self.watch(types).await?;
         }
         let backend = self.0.events.backend();
-        for _ in 0..ATTEMPTS {
-            let (mut endpoint, before) = self.kept(id).await?;
+        for _ in 0..CHANGE_ATTEMPTS_MAX {
+            let (mut endpoint, before) = self.stored(id).await?;
             change.apply(&mut endpoint);
             let (name, after) = (id.as_str(), endpoint.to_bytes());
-            let put = backend.put_record(KIND, name, Some(&before), &after, MOST);
+            let put = backend.put_record(KIND, name, Some(&before), &after, ENDPOINTS_MAX);
             if put.await? {
                 if let Some(delivery) = self.0.delivery(id) {
                     delivery.set(endpoint.clone());
@@ -132,11 +135,11 @@ impl Webhooks {
             return Err(WebhookError::Configured);
         }
         let events = &self.0.events;
-        let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
+        let existed = events.backend().delete_record(KIND, id.as_str()).await?;
         // if an earlier deletion was interrupted here, the endpoint is missing but its consumer still exists
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
-        match was_there {
+        match existed {
             true => Ok(()),
             false => Err(WebhookError::NotFound),
         }
@@ -175,10 +178,10 @@ impl Webhooks {
         configured.find(|endpoint| endpoint.id == *id)
     }
 
-    async fn kept(&self, id: &WebhookId) -> Result<(Endpoint, Vec<u8>), WebhookError> {
+    async fn stored(&self, id: &WebhookId) -> Result<(Endpoint, Vec<u8>), WebhookError> {
         let records = self.0.events.backend().records(KIND).await?;
-        let found = records.into_iter().find(|(name, _)| name == id.as_str());
-        let (name, record) = found.ok_or(WebhookError::NotFound)?;
+        let record = records.into_iter().find(|(name, _)| name == id.as_str());
+        let (name, record) = record.ok_or(WebhookError::NotFound)?;
         let endpoint = Endpoint::read(&name, &record).ok_or(WebhookError::NotFound)?;
         Ok((endpoint, record.into()))
     }
@@ -194,7 +197,7 @@ impl Webhooks {
     /// If `types` includes thread changes, starts to log them immediately.
     async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
         if types.has_changes() {
-            self.0.events.backend().watch_all(WATCH_LASTS).await?;
+            self.0.events.backend().watch_all(WATCH_LIFETIME).await?;
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_back_and_that_of_a_name_stays() {
+    fn an_id_round_trips_and_configured_ids_are_stable() {
         let id = WebhookId::random();
 
         assert_eq!(id.as_str().parse(), Ok(id.clone()));

@@ -8,8 +8,8 @@ use sha2::Sha256;
 
 const PREFIX: &str = "whsec_";
 /// Minimum and maximum size of a secret in bytes (Standard Webhooks, section "Signature scheme").
-const MIN_BYTES: usize = 24;
-const MAX_BYTES: usize = 64;
+const SECRET_BYTES_MIN: usize = 24;
+const SECRET_BYTES_MAX: usize = 64;
 
 /// A symmetric Standard Webhooks secret: `whsec_` followed by 24 to 64 bytes in base64. `Debug` output omits the
 /// secret; use [`Secret::expose`] to read it.
@@ -47,7 +47,7 @@ impl FromStr for Secret {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| SecretError)?;
-        if !(MIN_BYTES..=MAX_BYTES).contains(&bytes.len()) {
+        if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
             return Err(SecretError);
         }
         Ok(Self(bytes.into()))
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_that_of_the_specification() {
+    fn a_signature_matches_the_specification() {
         // example from the reference libraries of Standard Webhooks
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
 
@@ -79,20 +79,20 @@ mod tests {
     }
 
     #[test]
-    fn length_and_encoding_are_checked_at_their_edges() {
+    fn length_and_encoding_are_checked() {
         let of = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![7; bytes]));
 
         for (bytes, is_legal) in [(23, false), (24, true), (64, true), (65, false)] {
             assert_eq!(of(bytes).parse::<Secret>().is_ok(), is_legal, "{bytes}");
         }
-        let whole = of(32);
-        for bad in ["", "whsec_", &whole[6..], &whole[..49], "whsec_?"] {
+        let valid = of(32);
+        for bad in ["", "whsec_", &valid[6..], &valid[..49], "whsec_?"] {
             assert_eq!(bad.parse::<Secret>(), Err(SecretError), "{bad}");
         }
     }
 
     #[test]
-    fn a_random_one_is_read_back_and_does_not_show() {
+    fn a_random_secret_round_trips_and_is_hidden_in_debug_output() {
         let secret = Secret::random();
 
         assert_eq!(secret.expose().parse(), Ok(secret.clone()));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn rotations_do_not_pile_up_and_the_same_secret_is_no_rotation() {
+    fn former_secrets_are_limited_and_the_same_secret_is_not_rotated() {
         let known: Vec<_> = (0..9).map(|_| Secret::random()).collect();
         let known: Vec<_> = known.iter().collect();
         let mut secrets = Secrets::new(known[0].clone());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn all_configured_secrets_sign_for_good() {
+    fn configured_secrets_never_expire() {
         let (one, other) = (Secret::random(), Secret::random());
 
         let secrets = Secrets::configured(vec![one.clone(), other.clone()]).unwrap();

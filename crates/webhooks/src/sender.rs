@@ -76,7 +76,6 @@ impl Sender {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(USER_AGENT, HeaderValue::from_static(AGENT))
             .body(body);
-        // drops the response body without reading it
         let status = request.send().await.map_err(SendError::of)?.status();
         match status.as_u16() {
             code @ 200..=299 => Ok(code),
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     /// Starts a server that always sends `answer`, or hangs if `answer` is empty. Returns its URL.
-    async fn answering(answer: &'static str) -> String {
+    async fn server_with(answer: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move {
@@ -172,16 +171,16 @@ mod tests {
             ),
             ("nonsense\r\n\r\n", Err(SendError::Broken)),
         ] {
-            let url = answering(answer).await;
+            let url = server_with(answer).await;
             assert_eq!(send(&sender, &url).await, result, "{answer}");
         }
     }
 
     #[tokio::test]
-    async fn what_does_not_answer_is_given_up() {
+    async fn an_unresponsive_endpoint_times_out() {
         let sender = Sender::with(true, None, Duration::from_millis(50));
 
-        let url = answering("").await;
+        let url = server_with("").await;
 
         assert_eq!(send(&sender, &url).await, Err(SendError::Timeout));
         let closed = "http://127.0.0.1:1/";
@@ -190,9 +189,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn private_addresses_are_refused_in_every_form() {
+    async fn private_addresses_are_rejected_in_every_notation() {
         let sender = Sender::new(false);
-        let open = answering("HTTP/1.1 204 No Content\r\n\r\n").await;
+        let open = server_with("HTTP/1.1 204 No Content\r\n\r\n").await;
         let port = open.trim_end_matches("/hook").rsplit(':').next().unwrap();
 
         for host in [
@@ -211,26 +210,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_looked_up_at_each_delivery() {
+    async fn a_name_is_resolved_for_each_delivery() {
         use std::sync::atomic::{AtomicU32, Ordering};
-        let looks = Arc::new(AtomicU32::new(0));
-        let counter = Arc::clone(&looks);
+        let lookups = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&lookups);
         let resolver = PublicResolver::new(Arc::new(move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
             Box::pin(async { Ok(vec![([127, 0, 0, 1], 0).into()]) })
         }));
         let sender = Sender::with(false, Some(resolver), TIMEOUT);
-        let open = answering("HTTP/1.1 204 No Content\r\n\r\n").await;
+        let open = server_with("HTTP/1.1 204 No Content\r\n\r\n").await;
         let named = open.replace("127.0.0.1", "a.example");
 
-        for look in 1..=2 {
+        for count in 1..=2 {
             assert_eq!(send(&sender, &named).await, Err(SendError::Private));
-            assert_eq!(looks.load(Ordering::Relaxed), look);
+            assert_eq!(lookups.load(Ordering::Relaxed), count);
         }
     }
 
     #[tokio::test]
-    async fn an_unknown_host_is_told_apart() {
+    async fn an_unknown_host_has_its_own_error() {
         let sender = Sender::with(
             false,
             Some(PublicResolver::new(Arc::new(|_| {

@@ -5,7 +5,7 @@ use reqwest::Url;
 
 use threadkeep_egress::{address_of, is_public};
 
-const MAX_BYTES: usize = 2_048;
+const URL_BYTES_MAX: usize = 2_048;
 
 /// The URL of an endpoint: http or https, with a host and without credentials. `Debug` output omits the path, because
 /// some receivers use it as a secret.
@@ -59,8 +59,8 @@ impl FromStr for EndpointUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // the parser would silently remove white space and control characters
-        let is_odd = |char: char| char.is_whitespace() || char.is_control();
-        if text.len() > MAX_BYTES || text.contains(is_odd) {
+        let is_stripped = |char: char| char.is_whitespace() || char.is_control();
+        if text.len() > URL_BYTES_MAX || text.contains(is_stripped) {
             return Err(EndpointUrlError::Malformed);
         }
         // the parser would use the path of `http:///path` as the host
@@ -101,21 +101,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_debug_form_shows_no_path() {
+    fn debug_output_omits_the_path() {
         let url: EndpointUrl = "https://a.example:8443/services/T0/x?y#z".parse().unwrap();
 
         assert_eq!(format!("{url:?}"), "https://a.example:8443/***");
     }
 
     #[test]
-    fn a_url_is_kept_as_it_was_given() {
+    fn a_url_keeps_its_original_text() {
         for text in ["http://a.example", "HTTPS://A.example:8443/b?c=d"] {
             assert_eq!(text.parse::<EndpointUrl>().unwrap().as_str(), text);
         }
     }
 
     #[test]
-    fn what_deliveries_cannot_go_to_is_refused() {
+    fn invalid_endpoint_urls_are_rejected() {
         let long = format!("http://a/{}", "b".repeat(2_048));
         for (text, error) in [
             ("", EndpointUrlError::Malformed),

@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::MissingPush => "acknowledged pushes are missing",
             Self::DoublePush => "pushes are there more than once",

@@ -10,38 +10,38 @@ pub(crate) use pushes::{Comparison, Pushes};
 pub(crate) use tally::Tally;
 
 /// Maximum number of findings that are listed individually. All findings are counted.
-const TOLD: usize = 50;
+const FINDINGS_MAX: usize = 50;
 
 #[derive(Debug, Default)]
 pub(crate) struct Account {
-    kept: Mutex<Kept>,
+    inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Inner {
     tally: Tally,
     findings: Vec<Finding>,
 }
 
 impl Account {
     pub(crate) fn count(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut lock(&self.kept).tally);
+        change(&mut lock(&self.inner).tally);
     }
 
     pub(crate) fn note(&self, finding: Finding) {
-        let mut kept = lock(&self.kept);
-        *kept.tally.findings.entry(finding.kind).or_default() += 1;
-        if kept.findings.len() < TOLD {
-            kept.findings.push(finding);
+        let mut inner = lock(&self.inner);
+        *inner.tally.findings.entry(finding.kind).or_default() += 1;
+        if inner.findings.len() < FINDINGS_MAX {
+            inner.findings.push(finding);
         }
     }
 
     pub(crate) fn tally(&self) -> Tally {
-        lock(&self.kept).tally.clone()
+        lock(&self.inner).tally.clone()
     }
 
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        lock(&self.kept).findings.clone()
+        lock(&self.inner).findings.clone()
     }
 
     /// Counts the results of comparing one list with its pushes, and notes each fault as a finding.
@@ -56,26 +56,26 @@ impl Account {
                 detail,
             });
         };
-        for (mark, version) in &comparison.missing {
+        for (push_id, version) in &comparison.missing {
             let version = version.map_or_else(String::new, |at| format!(" at version {at}"));
             note(
                 Kind::MissingPush,
-                format!("{mark} was acknowledged{version} and is not there"),
+                format!("{push_id} was acknowledged{version} and is not there"),
             );
         }
-        for mark in &comparison.double {
+        for push_id in &comparison.double {
             note(
                 Kind::DoublePush,
-                format!("{mark} is there more often than once"),
+                format!("{push_id} is there more often than once"),
             );
         }
         for value in &comparison.strange {
             note(Kind::StrangeValue, value.clone());
         }
-        for mark in &comparison.disordered {
+        for push_id in &comparison.disordered {
             note(
                 Kind::Disorder,
-                format!("{mark} is before one that was acknowledged earlier"),
+                format!("{push_id} is before one that was acknowledged earlier"),
             );
         }
     }

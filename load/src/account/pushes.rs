@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use crate::mark::{Mark, PushValueError};
+use crate::push_id::{PushId, PushValueError};
 
 /// The pushes to one list, in the order in which they were answered.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Pushes {
 
 #[derive(Debug)]
 struct Push {
-    mark: Mark,
+    id: PushId,
     fate: Fate,
 }
 
@@ -23,7 +23,7 @@ enum Fate {
         /// A read has returned the element.
         seen: bool,
     },
-    /// Stored once, or not stored.
+    /// Outcome unknown: the push is stored once, or not at all.
     Unacknowledged,
 }
 
@@ -32,11 +32,11 @@ pub(crate) struct Comparison {
     /// Number of acknowledged pushes that are in the list, or were found in it by an earlier read.
     pub(crate) verified: u64,
     /// Acknowledged pushes that are missing, with the version from the receipt, if any.
-    pub(crate) missing: Vec<(Mark, Option<u64>)>,
-    pub(crate) double: Vec<Mark>,
+    pub(crate) missing: Vec<(PushId, Option<u64>)>,
+    pub(crate) double: Vec<PushId>,
     pub(crate) strange: Vec<String>,
     /// Pushes that were acknowledged after another push by the same writer, but precede that push in the list.
-    pub(crate) disordered: Vec<Mark>,
+    pub(crate) disordered: Vec<PushId>,
     /// Number of acknowledged pushes that newer pushes displaced before they could be read.
     pub(crate) unread: u64,
     pub(crate) unacknowledged_found: u64,
@@ -50,17 +50,17 @@ impl Pushes {
         }
     }
 
-    pub(crate) fn acknowledge(&mut self, mark: Mark, version: Option<u64>) {
+    pub(crate) fn acknowledge(&mut self, push_id: PushId, version: Option<u64>) {
         let seen = false;
         self.sent.push(Push {
-            mark,
+            id: push_id,
             fate: Fate::Acknowledged { version, seen },
         });
     }
 
-    pub(crate) fn leave_open(&mut self, mark: Mark) {
+    pub(crate) fn leave_open(&mut self, push_id: PushId) {
         self.sent.push(Push {
-            mark,
+            id: push_id,
             fate: Fate::Unacknowledged,
         });
     }
@@ -73,8 +73,8 @@ impl Pushes {
     /// Notes that a read returned all pushes in the window.
     pub(crate) fn mark_all_read(&mut self) {
         let first = self.window.map_or(0, |window| {
-            let there = self.acknowledged().count();
-            there.saturating_sub(window)
+            let stored = self.acknowledged().count();
+            stored.saturating_sub(window)
         });
         self.see(first);
     }
@@ -93,10 +93,10 @@ impl Pushes {
             .filter(|push| push.fate != Fate::Unacknowledged)
     }
 
-    /// Compares the pushes only with the reads so far. `open_are_there` is true if unacknowledged pushes were found.
-    pub(crate) fn compare_by_reads(&self, open_are_there: bool) -> Comparison {
+    /// Compares the pushes only with the reads so far. `open_were_found` is true if unacknowledged pushes were found.
+    pub(crate) fn compare_by_reads(&self, open_were_found: bool) -> Comparison {
         let mut comparison = Comparison::default();
-        if open_are_there {
+        if open_were_found {
             let open = self.sent.len() - self.acknowledged().count();
             comparison.unacknowledged_found = open as u64;
         }
@@ -109,23 +109,25 @@ impl Pushes {
         comparison
     }
 
-    pub(crate) fn compare(&self, found: &[Result<Mark, PushValueError>]) -> Comparison {
+    pub(crate) fn compare(&self, found: &[Result<PushId, PushValueError>]) -> Comparison {
         let mut comparison = Comparison::default();
-        let mut places: HashMap<Mark, usize> = HashMap::new();
+        let mut indices: HashMap<PushId, usize> = HashMap::new();
         // elements that displace other elements from a window
         let mut extra = 0;
-        for (place, value) in found.iter().enumerate() {
+        for (index, value) in found.iter().enumerate() {
             match value {
-                Ok(mark) => {
-                    if places.insert(*mark, place).is_some() {
-                        comparison.double.push(*mark);
+                Ok(push_id) => {
+                    if indices.insert(*push_id, index).is_some() {
+                        comparison.double.push(*push_id);
                         extra += 1;
                     }
                 }
                 Err(strange) => {
                     comparison.strange.push(match strange {
                         PushValueError::Unknown => "a value names no push of this run".to_owned(),
-                        PushValueError::Changed(mark) => format!("the value of {mark} was changed"),
+                        PushValueError::Changed(push_id) => {
+                            format!("the value of {push_id} was changed")
+                        }
                     });
                     extra += 1;
                 }
@@ -134,19 +136,19 @@ impl Pushes {
         let mut newest: HashMap<u32, usize> = HashMap::new();
         let mut absent = Vec::new();
         for (number, push) in self.sent.iter().enumerate() {
-            let place = places.remove(&push.mark);
-            match (&push.fate, place) {
-                (Fate::Acknowledged { .. }, Some(place)) => {
+            let index = indices.remove(&push.id);
+            match (&push.fate, index) {
+                (Fate::Acknowledged { .. }, Some(index)) => {
                     comparison.verified += 1;
                     // this push was acknowledged later, but has an earlier index
-                    let last = newest.entry(push.mark.writer).or_insert(place);
-                    if place < *last {
-                        comparison.disordered.push(push.mark);
+                    let last = newest.entry(push.id.writer).or_insert(index);
+                    if index < *last {
+                        comparison.disordered.push(push.id);
                     }
-                    *last = place.max(*last);
+                    *last = index.max(*last);
                 }
                 (Fate::Acknowledged { version, seen }, None) => {
-                    absent.push((number, push.mark, *version, *seen));
+                    absent.push((number, push.id, *version, *seen));
                 }
                 (Fate::Unacknowledged, Some(_)) => {
                     comparison.unacknowledged_found += 1;
@@ -156,11 +158,11 @@ impl Pushes {
             }
         }
         // the remaining elements were never sent to this list
-        let foreign = places.keys();
+        let foreign = indices.keys();
         extra += foreign.len();
         comparison
             .strange
-            .extend(foreign.map(|mark| format!("{mark} was not pushed here")));
+            .extend(foreign.map(|push_id| format!("{push_id} was not pushed here")));
         self.classify_absent(&absent, found.len(), extra, &mut comparison);
         comparison
     }
@@ -168,13 +170,13 @@ impl Pushes {
     /// Classifies absent pushes as missing, or as displaced by newer pushes.
     fn classify_absent(
         &self,
-        absent: &[(usize, Mark, Option<u64>, bool)],
+        absent: &[(usize, PushId, Option<u64>, bool)],
         length: usize,
         extra: usize,
         comparison: &mut Comparison,
     ) {
         let total = self.sent.len();
-        for &(number, mark, version, seen) in absent {
+        for &(number, push_id, version, seen) in absent {
             let later = self.sent[number + 1..total]
                 .iter()
                 .filter(|push| push.fate != Fate::Unacknowledged)
@@ -183,7 +185,7 @@ impl Pushes {
                 .window
                 .is_some_and(|window| length >= window && later + extra >= window);
             match (is_out, seen) {
-                (false, _) => comparison.missing.push((mark, version)),
+                (false, _) => comparison.missing.push((push_id, version)),
                 (true, true) => comparison.verified += 1,
                 (true, false) => comparison.unread += 1,
             }
@@ -195,23 +197,23 @@ impl Pushes {
 mod tests {
     use super::*;
 
-    fn mark(number: u32) -> Mark {
-        Mark { writer: 1, number }
+    fn push_id(number: u32) -> PushId {
+        PushId { writer: 1, number }
     }
 
-    fn list(numbers: &[u32]) -> Vec<Result<Mark, PushValueError>> {
-        numbers.iter().map(|number| Ok(mark(*number))).collect()
+    fn list(numbers: &[u32]) -> Vec<Result<PushId, PushValueError>> {
+        numbers.iter().map(|number| Ok(push_id(*number))).collect()
     }
 
     fn pushed(mut pushes: Pushes, count: u32) -> Pushes {
         for number in 0..count {
-            pushes.acknowledge(mark(number), Some(u64::from(number) + 1));
+            pushes.acknowledge(push_id(number), Some(u64::from(number) + 1));
         }
         pushes
     }
 
     #[test]
-    fn what_is_there_once_is_verified() {
+    fn a_push_stored_once_is_verified() {
         let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 1, 2]));
 
         let verified = Comparison {
@@ -222,25 +224,25 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledged_push_that_is_not_there_is_missing() {
+    fn an_absent_acknowledged_push_is_missing() {
         let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 2]));
 
-        assert_eq!(comparison.missing, [(mark(1), Some(2))]);
+        assert_eq!(comparison.missing, [(push_id(1), Some(2))]);
         assert_eq!(comparison.verified, 2);
     }
 
     #[test]
-    fn a_push_that_is_there_twice_is_double() {
+    fn a_push_stored_twice_is_double() {
         let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 1, 1, 2]));
 
-        assert_eq!(comparison.double, [mark(1)]);
+        assert_eq!(comparison.double, [push_id(1)]);
         assert_eq!((comparison.verified, comparison.missing.len()), (3, 0));
     }
 
     #[test]
-    fn an_unacknowledged_push_may_be_there_or_not() {
+    fn an_unacknowledged_push_may_be_stored_or_absent() {
         let mut pushes = pushed(Pushes::default(), 2);
-        pushes.leave_open(mark(2));
+        pushes.leave_open(push_id(2));
 
         let without = pushes.compare(&list(&[0, 1]));
         let with = pushes.compare(&list(&[0, 1, 2]));
@@ -250,14 +252,14 @@ mod tests {
         assert!(without.missing.is_empty());
         assert_eq!((with.verified, with.unacknowledged_found), (2, 1));
         assert!(with.strange.is_empty());
-        assert_eq!(twice.double, [mark(2)]);
+        assert_eq!(twice.double, [push_id(2)]);
     }
 
     #[test]
-    fn what_slid_out_of_a_window_is_not_missing() {
+    fn a_push_displaced_from_a_window_is_not_missing() {
         let mut pushes = Pushes::with_window(3);
         for number in 0..6 {
-            pushes.acknowledge(mark(number), None);
+            pushes.acknowledge(push_id(number), None);
             if number < 2 {
                 pushes.mark_newest_read(1);
             }
@@ -277,30 +279,30 @@ mod tests {
         // the server dropped 4, so 2 should still be in the window
         let comparison = pushes.compare(&list(&[2, 3, 5]));
 
-        assert_eq!(comparison.missing, [(mark(4), Some(5))]);
+        assert_eq!(comparison.missing, [(push_id(4), Some(5))]);
     }
 
     #[test]
-    fn a_double_in_a_window_makes_no_other_one_missing() {
+    fn a_double_push_in_a_window_does_not_make_another_missing() {
         let pushes = pushed(Pushes::with_window(3), 6);
 
         let comparison = pushes.compare(&list(&[4, 5, 5]));
 
-        assert_eq!(comparison.double, [mark(5)]);
+        assert_eq!(comparison.double, [push_id(5)]);
         assert!(comparison.missing.is_empty());
     }
 
     #[test]
-    fn values_of_others_are_strange() {
-        let foreign = Mark {
+    fn values_that_nobody_pushed_are_strange() {
+        let foreign = PushId {
             writer: 9,
             number: 0,
         };
         let found = [
-            Ok(mark(0)),
+            Ok(push_id(0)),
             Ok(foreign),
             Err(PushValueError::Unknown),
-            Err(PushValueError::Changed(mark(0))),
+            Err(PushValueError::Changed(push_id(0))),
         ];
 
         let comparison = pushed(Pushes::default(), 1).compare(&found);
@@ -313,6 +315,6 @@ mod tests {
     fn pushes_of_one_writer_keep_their_order() {
         let comparison = pushed(Pushes::default(), 3).compare(&list(&[0, 2, 1]));
 
-        assert_eq!(comparison.disordered, [mark(2)]);
+        assert_eq!(comparison.disordered, [push_id(2)]);
     }
 }

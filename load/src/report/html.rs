@@ -30,7 +30,7 @@ pub(super) async fn write(report: &Report, measured: &Path, page: &Path) -> Resu
 fn annotate(report: &Report, measured: &Path) -> io::Result<()> {
     let mut json: Value = serde_json::from_slice(&fs::read(measured)?)?;
     let mut notes = String::new();
-    report.tell(&mut notes).map_err(io::Error::other)?;
+    report.write_summary(&mut notes).map_err(io::Error::other)?;
     json["notes"] = notes.into();
     fs::write(measured, serde_json::to_vec(&json)?)
 }

@@ -4,7 +4,7 @@ use super::Report;
 use crate::verdict::Verdict;
 
 /// Maximum number of findings in the text. The JSON file lists more.
-const SHOWN: usize = 10;
+const FINDINGS_MAX: usize = 10;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -28,12 +28,12 @@ impl Display for Report {
             )?;
         }
         writeln!(f)?;
-        self.tell(f)
+        self.write_summary(f)
     }
 }
 
 impl Report {
-    pub(super) fn tell(&self, f: &mut impl std::fmt::Write) -> Result {
+    pub(super) fn write_summary(&self, f: &mut impl std::fmt::Write) -> Result {
         match self.verdict {
             Verdict::Good => writeln!(f, "GOOD")?,
             Verdict::Bad => writeln!(f, "BAD: {}", self.reasons.join("; "))?,
@@ -68,7 +68,7 @@ impl Report {
             "{} of {} threads verified",
             account.threads_verified, account.threads
         )?;
-        for finding in self.findings.iter().take(SHOWN) {
+        for finding in self.findings.iter().take(FINDINGS_MAX) {
             let thread = finding.thread.as_deref().unwrap_or("no thread");
             let request = finding.request.unwrap_or("account");
             writeln!(
@@ -77,7 +77,7 @@ impl Report {
                 finding.scenario, finding.detail
             )?;
         }
-        let more = account.all_findings() - self.findings.len().min(SHOWN) as u64;
+        let more = account.all_findings() - self.findings.len().min(FINDINGS_MAX) as u64;
         if more > 0 {
             writeln!(f, "  and {more} more")?;
         }

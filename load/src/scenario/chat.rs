@@ -6,13 +6,13 @@ use crate::account::Pushes;
 use crate::agent::Agent;
 use crate::answer::{Answer, Wrong, same};
 use crate::http::Http;
-use crate::place::Place;
 use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, LIST, Story};
+use crate::thread_ref::ThreadRef;
 
 const WINDOW: usize = 50;
-const SHOWN: usize = 20;
+const TAIL: usize = 20;
 /// Number of turns per visitor. Large enough for messages to drop out of the window.
 const TURNS: u32 = 60;
 
@@ -41,12 +41,12 @@ impl Agent for Chat {
 
     async fn step(&mut self, http: &mut Http<'_>) {
         if self.story.is_none() {
-            let place = Place::Cookie {
+            let thread_ref = ThreadRef::Cookie {
                 host: http.run.hosts.next().into(),
-                told: None,
+                received: None,
             };
             let pushes = Pushes::with_window(WINDOW);
-            self.story = Some(Story::unwritten(http.run, place, pushes));
+            self.story = Some(Story::unwritten(http.run, thread_ref, pushes));
             self.turns = 0;
         }
         let Some(story) = &mut self.story else {
@@ -74,26 +74,26 @@ impl Agent for Chat {
 
 async fn turn(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     for _ in 0..2 {
-        let (mark, op) = story.next_push(http.run, Some(WINDOW));
+        let (push_id, op) = story.next_push(http.run, Some(WINDOW));
         let Op::Push { value, .. } = &op else {
             unreachable!("it is a push");
         };
         let path = format!("/state/{LIST}/push?max_records={WINDOW}");
         let ask = story.ask(Method::POST, "push a message", &path);
         let ask = ask.body(&**value);
-        story.write(http, &ask, vec![op], Some(mark)).await?;
+        story.write(http, &ask, vec![op], Some(push_id)).await?;
     }
-    let path = format!("/state/{LIST}?tail={SHOWN}");
+    let path = format!("/state/{LIST}?tail={TAIL}");
     let ask = story.ask(Method::GET, "read the tail", &path);
     story.read(http, &ask, check_tail).await?;
-    story.mark_newest_read(SHOWN);
+    story.mark_newest_read(TAIL);
     Ok(())
 }
 
 fn check_tail(story: &Story, answer: &Answer) -> Result<(), Wrong> {
     answer.expect(200)?;
     let found = answer.elements()?;
-    let expected = story.state().tail(LIST, SHOWN);
+    let expected = story.state().tail(LIST, TAIL);
     same("messages of the tail", found.len(), expected.len())?;
     for (found, expected) in found.into_iter().zip(expected) {
         same("a message of the tail", found, expected)?;

@@ -6,16 +6,16 @@ use crate::agent::Agent;
 use crate::answer::{Answer, Wrong, same};
 use crate::ask::Ask;
 use crate::http::Http;
-use crate::mark::Text;
+use crate::push_id::Text;
 use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
 /// Number of keys, and size of each value in bytes. The total size is 320 KiB.
 const DOCUMENTS: u32 = 20;
-const BYTES: usize = 16 * 1024;
+const DOCUMENT_BYTES: usize = 16 * 1024;
 /// Size of a value that, together with the other values, exceeds the limit of 1,048,576 bytes for a state.
-const TOO_MANY: usize = 1_000_000;
+const TOO_LARGE_BYTES: usize = 1_000_000;
 const ROUNDS: u32 = 30;
 
 #[derive(Debug, Default)]
@@ -65,27 +65,27 @@ fn key(number: u32) -> String {
 
 fn document(number: u32) -> Text {
     let line = format!("{number:0>62} \\n");
-    quoted(&line.repeat(BYTES / line.len()))
+    quoted(&line.repeat(DOCUMENT_BYTES / line.len()))
 }
 
 async fn round(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
     let ask = story.ask(Method::GET, "read a large state", "/state");
-    let whole = |story: &Story, answer: &Answer| {
+    let check_state = |story: &Story, answer: &Answer| {
         answer.expect(200)?;
         same_text("a large state", answer.text()?, &story.state().text())
     };
-    story.read(http, &ask, whole).await?;
+    story.read(http, &ask, check_state).await?;
 
     let op = Op::Set {
         key: key(number),
         value: document(number + DOCUMENTS),
     };
     set(story, http, op, "write a document").await?;
-    let place = Op::Set {
+    let small = Op::Set {
         key: "place".into(),
         value: number.to_string().into(),
     };
-    set(story, http, place, "write a small key").await?;
+    set(story, http, small, "write a small key").await?;
 
     read_two(story, http, number).await?;
     if number.is_multiple_of(3) {
@@ -116,7 +116,7 @@ async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result
     let (one, other) = (key(number), key(number + 1));
     let path = format!("/state?key={one}&key={other}");
     let ask = story.ask(Method::GET, "read two keys", &path);
-    let both = |story: &Story, answer: &Answer| {
+    let check_values = |story: &Story, answer: &Answer| {
         answer.expect(200)?;
         let member = |key: &str| {
             let value = story.state().value(key).unwrap_or_default();
@@ -127,17 +127,17 @@ async fn read_two(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result
         let expected = format!("{{{}}}", members.join(","));
         same_text("two keys", answer.text()?, &expected)
     };
-    story.read(http, &ask, both).await?;
+    story.read(http, &ask, check_values).await?;
     let ask = Ask {
         name: "read what is known",
         ..ask
     };
     let ask = ask.header("if-none-match", story.tag());
-    let known = |_: &Story, answer: &Answer| {
+    let unchanged = |_: &Story, answer: &Answer| {
         answer.expect(304)?;
         same("body of a 304", answer.body.len(), 0)
     };
-    story.read(http, &ask, known).await
+    story.read(http, &ask, unchanged).await
 }
 
 async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
@@ -159,7 +159,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
 
 /// Sends a write that exceeds the size limit. The next read verifies that nothing changed.
 async fn write_too_large_value(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
-    let value = quoted(&"x".repeat(TOO_MANY));
+    let value = quoted(&"x".repeat(TOO_LARGE_BYTES));
     let mut after = story.state().clone();
     after.apply(&Op::Set {
         key: "huge".into(),

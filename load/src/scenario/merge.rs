@@ -59,7 +59,7 @@ impl Agent for Merge {
 
 /// Merges a message, a counter, a key that is overwritten, and a key that is alternately set and deleted.
 async fn merge(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<(), Ended> {
-    let (mark, push) = story.next_push(http.run, None);
+    let (push_id, push) = story.next_push(http.run, None);
     let mut ops = vec![
         push,
         Op::Increment {
@@ -82,7 +82,7 @@ async fn merge(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     let body = format!(r#"{{"operations":[{}]}}"#, steps.join(","));
     let ask = story.ask(Method::PATCH, "merge", "/state");
     let ask = ask.body(body).once(http.run);
-    story.write(http, &ask, ops, Some(mark)).await?;
+    story.write(http, &ask, ops, Some(push_id)).await?;
     if number % REPEATED == REPEATED - 1 {
         let again = crate::ask::Ask {
             name: "merge again",

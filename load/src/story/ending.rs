@@ -7,17 +7,17 @@ use super::{LIST, Story};
 use crate::answer::{Answer, Wrong};
 use crate::ask::Ask;
 use crate::http::Http;
-use crate::mark::{Mark, PushValueError};
+use crate::push_id::{PushId, PushValueError};
 
 impl Story {
-    /// Compares the content with the writes, and destroys the thread. Returns true only if the thread was destroyed and
-    /// the client received a new id.
+    /// Compares the content with the writes, and destroys the thread. Returns whether the thread was destroyed and, if
+    /// answers name threads, the client received a new id.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
             // the id of the thread may be unknown
             return false;
         }
-        let id = self.place.about();
+        let id = self.thread_ref.about();
         let id = id.as_deref().unwrap_or("a thread without an id").to_owned();
         let settled = self.verify(http, &id).await;
         if settled {
@@ -28,10 +28,10 @@ impl Story {
             http.note_unverified(&id);
         }
         let ask = self.ask(Method::DELETE, "destroy a thread", "");
-        let place = &self.place;
+        let thread_ref = &self.thread_ref;
         let check = |answer: &Answer| {
             answer.expect(204)?;
-            if place.is_told() && answer.thread()? == id {
+            if thread_ref.is_named_in_answers() && answer.thread()? == id {
                 return Err(Wrong::new("the id of a destroyed thread", id.as_str()));
             }
             Ok(())
@@ -43,8 +43,8 @@ impl Story {
     /// Compares the stored content with the writes. Returns false if the content could not be read.
     async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
         // any replica can read the thread
-        let place = self.place.anywhere();
-        let ask = Ask::of(Method::GET, "verify a state", &place, "/state");
+        let thread_ref = self.thread_ref.for_any_replica();
+        let ask = Ask::of(Method::GET, "verify a state", &thread_ref, "/state");
         let expected = self.state.text();
         let open = self.open.as_ref().map(|ops| {
             let mut state = self.state.clone();
@@ -71,31 +71,31 @@ impl Story {
             http.run.account.settle(http.scenario(), id, &comparison);
             return true;
         }
-        let comparison = self.pushes.compare(&marks(&http.run.id, &text));
+        let comparison = self.pushes.compare(&push_ids(&http.run.id, &text));
         http.run.account.settle(http.scenario(), id, &comparison);
         http.note_wrong(&ask, &difference(&expected, &text));
         true
     }
 }
 
-fn marks(run: &str, state: &str) -> Vec<Result<Mark, PushValueError>> {
+fn push_ids(run: &str, state: &str) -> Vec<Result<PushId, PushValueError>> {
     let lists: BTreeMap<&str, &RawValue> = serde_json::from_str(state).unwrap_or_default();
     let list = lists.get(LIST).map_or("[]", |list| list.get());
     let elements: Vec<&RawValue> = serde_json::from_str(list).unwrap_or_default();
-    let mark = |element: &&RawValue| Mark::of(run, element.get());
-    elements.iter().map(mark).collect()
+    let push_id = |element: &&RawValue| PushId::of(run, element.get());
+    elements.iter().map(push_id).collect()
 }
 
 fn difference(expected: &str, found: &str) -> Wrong {
     let same = expected.bytes().zip(found.bytes());
-    let place = same.take_while(|(a, b)| a == b).count();
+    let offset = same.take_while(|(a, b)| a == b).count();
     let part = |text: &str| {
         let bytes = text.as_bytes();
-        let end = bytes.len().min(place + 60);
-        String::from_utf8_lossy(&bytes[place.min(end)..end]).into_owned()
+        let end = bytes.len().min(offset + 60);
+        String::from_utf8_lossy(&bytes[offset.min(end)..end]).into_owned()
     };
     let detail = format!(
-        "{} bytes instead of {}, and from byte {place} on {:?} instead of {:?}",
+        "{} bytes instead of {}, and from byte {offset} on {:?} instead of {:?}",
         found.len(),
         expected.len(),
         part(found),

@@ -11,22 +11,22 @@ use crate::answer::{Answer, OperationResult, Receipt, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
 use crate::made::{Made, make_thread};
-use crate::mark::{Mark, Text};
-use crate::place::{Place, SignedId};
+use crate::push_id::{PushId, Text};
 use crate::run::Run;
 use crate::state::{Op, State};
+use crate::thread_ref::{SignedId, ThreadRef};
 
 pub(crate) const LIST: &str = "messages";
 
-/// The story cannot continue, because the content is unknown or wrong. Close the story and start a new one.
+/// Error of a story that cannot continue, because its content is unknown or wrong. Close it and start a new one.
 #[derive(Debug)]
 pub(crate) struct Ended;
 
 #[derive(Debug)]
 pub(crate) struct Story {
-    place: Place,
+    thread_ref: ThreadRef,
     writer: u32,
-    marks: u32,
+    pushed: u32,
     version: u64,
     life: Option<String>,
     state: State,
@@ -39,11 +39,11 @@ pub(crate) struct Story {
 
 impl Story {
     /// Begins with a thread that the first write creates.
-    pub(crate) fn unwritten(run: &Run, place: Place, pushes: Pushes) -> Self {
+    pub(crate) fn unwritten(run: &Run, thread_ref: ThreadRef, pushes: Pushes) -> Self {
         Self {
-            place,
+            thread_ref,
             writer: run.next_writer(),
-            marks: 0,
+            pushed: 0,
             version: 0,
             life: None,
             state: State::default(),
@@ -65,32 +65,32 @@ impl Story {
             state.apply(op);
         }
         let Made { id, life } = make_thread(http, "make a thread", &state).await?;
-        let place = if by_id && http.run.api_key.is_some() {
-            Place::ById(id.id)
+        let thread_ref = if by_id && http.run.api_key.is_some() {
+            ThreadRef::ById(id.id)
         } else {
-            Place::Signed(id)
+            ThreadRef::Signed(id)
         };
         Ok(Self {
             version: 1,
             life: Some(life),
             state,
             is_written: true,
-            ..Self::unwritten(http.run, place, Pushes::default())
+            ..Self::unwritten(http.run, thread_ref, Pushes::default())
         })
     }
 
-    pub(crate) fn next_push(&mut self, run: &Run, max_records: Option<usize>) -> (Mark, Op) {
-        let mark = Mark {
+    pub(crate) fn next_push(&mut self, run: &Run, max_records: Option<usize>) -> (PushId, Op) {
+        let push_id = PushId {
             writer: self.writer,
-            number: self.marks,
+            number: self.pushed,
         };
-        self.marks += 1;
+        self.pushed += 1;
         let push = Op::Push {
             key: LIST.to_owned(),
-            value: mark.text(&run.id),
+            value: push_id.text(&run.id),
             max_records,
         };
-        (mark, push)
+        (push_id, push)
     }
 
     pub(crate) fn tag(&self) -> String {
@@ -103,7 +103,7 @@ impl Story {
     }
 
     pub(crate) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
-        Ask::of(method, name, &self.place, path)
+        Ask::of(method, name, &self.thread_ref, path)
     }
 
     /// Sends a write. The answer must match the result of applying `ops` to the expected state.
@@ -112,21 +112,21 @@ impl Story {
         http: &mut Http<'_>,
         ask: &Ask,
         ops: Vec<Op>,
-        mark: Option<Mark>,
+        push_id: Option<PushId>,
     ) -> Result<(), Ended> {
         let mut after = self.state.clone();
         let results: Vec<_> = ops.iter().map(|op| after.apply(op)).collect();
         let size = after.size();
         let this = &*self;
         // even if the rest of the answer is wrong, findings must name the thread
-        let told = OnceLock::new();
+        let received = OnceLock::new();
         let check = |answer: &Answer| {
             answer.expect(200)?;
-            if let Some(id) = id_from_answer(&this.place, answer)? {
-                told.get_or_init(|| id);
+            if let Some(id) = id_from_answer(&this.thread_ref, answer)? {
+                received.get_or_init(|| id);
             }
             let receipt = answer.receipt()?;
-            this.check_place(answer)?;
+            this.check_thread(answer)?;
             same("version of a write", receipt.version, this.version + 1)?;
             same("size of the state", receipt.size_bytes, size)?;
             check_results(&receipt, &results)?;
@@ -137,12 +137,14 @@ impl Story {
             Ok((receipt.version, life))
         };
         let written = http.ask(ask, check).await;
-        if let (Place::Cookie { told: id, .. }, Some(told)) = (&mut self.place, told.into_inner()) {
-            *id = Some(told);
+        if let (ThreadRef::Cookie { received: id, .. }, Some(new)) =
+            (&mut self.thread_ref, received.into_inner())
+        {
+            *id = Some(new);
         }
         match written {
             Ok((version, life)) => {
-                self.acknowledge(http, mark, Some(version));
+                self.acknowledge(http, push_id, Some(version));
                 self.version = version;
                 self.life = Some(life);
                 self.state = after;
@@ -151,15 +153,15 @@ impl Story {
             Err(Failure::Wrong { is_acknowledged }) => {
                 self.is_broken = true;
                 if is_acknowledged {
-                    self.acknowledge(http, mark, None);
+                    self.acknowledge(http, push_id, None);
                     self.state = after;
                 } else {
-                    self.leave_open(http, mark, ops);
+                    self.leave_open(http, push_id, ops);
                 }
                 Err(Ended)
             }
             Err(Failure::Unanswered { may_be_done: true }) => {
-                self.leave_open(http, mark, ops);
+                self.leave_open(http, push_id, ops);
                 Err(Ended)
             }
             // the numbers of a writer's pushes may have gaps
@@ -177,8 +179,8 @@ impl Story {
             let version = answer.receipt()?.version;
             same("version of a replay", version, this.version)
         };
-        let asked = http.ask(ask, check).await;
-        self.end_if_wrong(asked)
+        let outcome = http.ask(ask, check).await;
+        self.end_if_wrong(outcome)
     }
 
     /// Sends a read. The answer must have the version of the last write.
@@ -192,13 +194,13 @@ impl Story {
         let check = |answer: &Answer| {
             // check the content first, so that a finding shows it
             check(this, answer)?;
-            this.check_place(answer)?;
+            this.check_thread(answer)?;
             let tag = answer.tag()?;
             same("version of a read", tag.version, this.version)?;
             same("life of a read", Some(&tag.life), this.life.as_ref())
         };
-        let asked = http.ask(ask, check).await;
-        self.end_if_wrong(asked)
+        let outcome = http.ask(ask, check).await;
+        self.end_if_wrong(outcome)
     }
 
     pub(crate) async fn expect_rejection(
@@ -207,8 +209,8 @@ impl Story {
         ask: &Ask,
         check: impl Fn(&Answer) -> Result<(), Wrong> + Send + Sync,
     ) -> Result<(), Ended> {
-        let asked = http.ask(ask, check).await;
-        self.end_if_wrong(asked)
+        let outcome = http.ask(ask, check).await;
+        self.end_if_wrong(outcome)
     }
 
     pub(crate) fn mark_newest_read(&mut self, count: usize) {
@@ -216,45 +218,47 @@ impl Story {
     }
 
     /// Checks that an answer does not name a different thread.
-    fn check_place(&self, answer: &Answer) -> Result<(), Wrong> {
-        match self.place.about() {
-            Some(id) if self.place.is_told() => same("the thread", answer.thread()?, &id),
+    fn check_thread(&self, answer: &Answer) -> Result<(), Wrong> {
+        match self.thread_ref.about() {
+            Some(id) if self.thread_ref.is_named_in_answers() => {
+                same("the thread", answer.thread()?, &id)
+            }
             _ => Ok(()),
         }
     }
 
-    fn acknowledge(&mut self, http: &Http<'_>, mark: Option<Mark>, version: Option<u64>) {
+    fn acknowledge(&mut self, http: &Http<'_>, push_id: Option<PushId>, version: Option<u64>) {
         if !self.is_written {
             self.is_written = true;
             http.run.account.count(|tally| tally.threads += 1);
         }
-        if let Some(mark) = mark {
-            self.pushes.acknowledge(mark, version);
+        if let Some(push_id) = push_id {
+            self.pushes.acknowledge(push_id, version);
             let count = |tally: &mut Tally| tally.pushes.acknowledged += 1;
             http.run.account.count(count);
         }
     }
 
-    fn leave_open(&mut self, http: &Http<'_>, mark: Option<Mark>, ops: Vec<Op>) {
+    fn leave_open(&mut self, http: &Http<'_>, push_id: Option<PushId>, ops: Vec<Op>) {
         self.open = Some(ops);
-        if let Some(mark) = mark {
-            self.pushes.leave_open(mark);
+        if let Some(push_id) = push_id {
+            self.pushes.leave_open(push_id);
             let count = |tally: &mut Tally| tally.pushes.unacknowledged += 1;
             http.run.account.count(count);
         }
     }
 
-    fn end_if_wrong(&mut self, asked: Result<(), Failure>) -> Result<(), Ended> {
-        asked.map_err(|failure| {
+    fn end_if_wrong(&mut self, outcome: Result<(), Failure>) -> Result<(), Ended> {
+        outcome.map_err(|failure| {
             self.is_broken |= matches!(failure, Failure::Wrong { .. });
             Ended
         })
     }
 }
 
-fn id_from_answer(place: &Place, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
-    match place {
-        Place::Cookie { told: None, .. } => Ok(Some(SignedId {
+fn id_from_answer(thread_ref: &ThreadRef, answer: &Answer) -> Result<Option<SignedId>, Wrong> {
+    match thread_ref {
+        ThreadRef::Cookie { received: None, .. } => Ok(Some(SignedId {
             id: answer.thread()?.into(),
             signed: answer.header("x-thread-id")?.into(),
         })),

@@ -48,7 +48,7 @@ impl FaultyStore {
     }
 
     /// Returns whether the fault applies to pushes to thread `id`.
-    async fn concerns(&self, id: &ThreadId) -> Result<bool, WriteError> {
+    async fn applies_to(&self, id: &ThreadId) -> Result<bool, WriteError> {
         Ok(self.fault != Fault::DoubleFirst
             || self.inner.get_thread(id, Reader::ALL).await?.is_none())
     }
@@ -69,14 +69,14 @@ impl FaultyStore {
         &self,
         id: &ThreadId,
         write: &Write<'_>,
-        place: usize,
+        index: usize,
     ) -> Result<Written, WriteError> {
         let Operation::Push {
             key,
             value,
             max_records,
             ..
-        } = &write.operations[place]
+        } = &write.operations[index]
         else {
             unreachable!("it is a push");
         };
@@ -88,7 +88,7 @@ impl FaultyStore {
         let part = found.and_then(|found| found.content);
         let length = part.as_ref().and_then(|part| part.total).unwrap_or(0);
         let mut bytes = value.as_str().len() as i64;
-        let is_full = max_records.is_some_and(|most| length >= most);
+        let is_full = max_records.is_some_and(|max| length >= max);
         match part {
             // the oldest element is dropped, and `part.json` includes two brackets
             Some(part) if is_full => bytes -= part.json.len() as i64 - 2,
@@ -99,12 +99,12 @@ impl FaultyStore {
         }
         let mut operations = write.operations.to_vec();
         // replaces the push with an operation that does not change the state
-        operations[place] = Operation::Delete {
+        operations[index] = Operation::Delete {
             key: Key::new("nothing").unwrap(),
         };
         let mut written = self.inner.write(id, &with(write, &operations)).await?;
         if !written.replayed {
-            written.answers[place] = Answer::Length(length + u64::from(!is_full));
+            written.answers[index] = Answer::Length(length + u64::from(!is_full));
             written.size_bytes = written.size_bytes.saturating_add_signed(bytes);
         }
         Ok(written)
@@ -115,13 +115,13 @@ impl FaultyStore {
         &self,
         id: &ThreadId,
         write: &Write<'_>,
-        place: usize,
+        index: usize,
     ) -> Result<Written, WriteError> {
         let mut operations = write.operations.to_vec();
-        operations.insert(place, operations[place].clone());
+        operations.insert(index, operations[index].clone());
         let mut written = self.inner.write(id, &with(write, &operations)).await?;
         if !written.replayed {
-            written.answers.remove(place + 1);
+            written.answers.remove(index + 1);
         }
         Ok(written)
     }
@@ -144,12 +144,12 @@ impl Store for FaultyStore {
         self.inner.get_state(id, reader).await
     }
 
-    async fn get_whole(
+    async fn get_content(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.inner.get_whole(id, reader).await
+        self.inner.get_content(id, reader).await
     }
 
     async fn get_values(
@@ -202,17 +202,17 @@ impl Store for FaultyStore {
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let is_push = |operation: &Operation| matches!(operation, Operation::Push { .. });
-        let place = write.operations.iter().position(is_push);
-        let Some(place) = place else {
+        let index = write.operations.iter().position(is_push);
+        let Some(index) = index else {
             return self.inner.write(id, write).await;
         };
-        if !self.concerns(id).await? || !self.is_due() {
+        if !self.applies_to(id).await? || !self.is_due() {
             return self.inner.write(id, write).await;
         }
         let written = match self.fault {
             Fault::None => self.inner.write(id, write).await,
-            Fault::Drop => self.drop_push(id, write, place).await,
-            Fault::Double | Fault::DoubleFirst => self.double_push(id, write, place).await,
+            Fault::Drop => self.drop_push(id, write, index).await,
+            Fault::Double | Fault::DoubleFirst => self.double_push(id, write, index).await,
             Fault::Mute => {
                 self.inner.write(id, write).await?;
                 self.faults.fetch_add(1, Ordering::SeqCst);

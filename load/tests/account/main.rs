@@ -1,5 +1,8 @@
 //! Tests the load test by running it against a correct service, and against services with rare faults.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should panic"
+)]
 
 mod faulty_store;
 mod load;
@@ -10,7 +13,7 @@ use load::{Outcome, load_until};
 use server::{API_KEY, Server};
 
 #[test]
-fn a_service_that_is_right_does_well() {
+fn a_correct_service_passes() {
     let server = Server::start(Fault::None);
     let names = ["push a message", "merge", "increment", "tool calls"];
     let page = "read a large state";
@@ -35,7 +38,7 @@ fn a_service_that_is_right_does_well() {
 }
 
 #[test]
-fn a_push_that_is_acknowledged_and_dropped_is_found() {
+fn a_dropped_push_is_detected() {
     let server = Server::start(Fault::Drop);
 
     let outcome = load_until_a_fault(&server, "mixed", "drop");
@@ -46,7 +49,7 @@ fn a_push_that_is_acknowledged_and_dropped_is_found() {
 }
 
 #[test]
-fn a_push_that_is_done_twice_is_found() {
+fn a_duplicated_push_is_detected() {
     let server = Server::start(Fault::Double);
 
     let outcome = load_until_a_fault(&server, "mixed", "double");
@@ -57,7 +60,7 @@ fn a_push_that_is_done_twice_is_found() {
 
 /// The load test learns the id of the new thread only from the answer to the duplicated push, and that answer is wrong.
 #[test]
-fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
+fn a_duplicated_first_push_is_reported_with_its_thread() {
     let server = Server::start(Fault::DoubleFirst);
 
     let outcome = load_until_a_fault(&server, "chat", "double-first");
@@ -68,7 +71,7 @@ fn a_push_that_makes_a_thread_and_is_done_twice_is_found_by_its_thread() {
 
 /// The push is stored, but the client gets no answer, or gets an answer only after a retry with its idempotency key.
 #[test]
-fn a_push_without_an_answer_is_no_fault_of_the_account() {
+fn an_unanswered_push_is_not_a_fault() {
     let server = Server::start(Fault::Mute);
     let retries = |run: &Outcome| run.report["account"]["retries"].as_u64().unwrap();
 

@@ -1,9 +1,9 @@
-/// Maximum size of a request head. actix panics on a header name of 65,536 bytes, and buffers the head before our
-/// limits apply. Heads between the documented limit of 32 KiB and this one are rejected with a problem object.
-const HEAD_BYTES: usize = 65_535;
+/// Maximum size of a request head, because actix panics on a header name of 65,536 bytes. Heads between the documented
+/// limit of 32 KiB and this one are rejected with a problem object.
+const HEAD_BYTES_MAX: usize = 65_535;
 /// Maximum size of a header field that determines where a request ends. Also the maximum number of bytes that are kept
 /// from an unfinished line.
-const FIELD_BYTES: usize = 256;
+const FIELD_BYTES_MAX: usize = 256;
 
 /// Finds the end of each request in the bytes of a connection, by the same rules as actix.
 ///
@@ -13,16 +13,16 @@ const FIELD_BYTES: usize = 256;
 pub(super) enum Framing {
     Head(Head),
     Body {
-        left_bytes: u64,
+        remaining_bytes: u64,
     },
     Chunks(Chunks),
-    Whole,
+    Complete,
     /// All later bytes belong to this request.
     Endless,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the head of a request has more than {HEAD_BYTES} bytes")]
+#[error("the head of a request has more than {HEAD_BYTES_MAX} bytes")]
 pub(super) struct HeadTooLarge;
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) enum Chunks {
         is_number: bool,
     },
     Data {
-        left_bytes: u64,
+        remaining_bytes: u64,
     },
     Trailer {
         is_empty: bool,
@@ -67,20 +67,20 @@ impl Framing {
     /// Consumes bytes up to the end of the request, and returns the number of bytes consumed.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, HeadTooLarge> {
         let mut end = 0;
-        while end < bytes.len() && !self.is_whole() {
+        while end < bytes.len() && !self.is_complete() {
             let rest = &bytes[end..];
             end += match self {
                 Self::Head(head) => {
-                    let (count, is_whole) = head.advance(rest)?;
-                    if is_whole {
+                    let (count, is_complete) = head.advance(rest)?;
+                    if is_complete {
                         *self = head.body.framing();
                     }
                     count
                 }
-                Self::Body { left_bytes } => {
-                    let count = take(left_bytes, rest);
-                    if *left_bytes == 0 {
-                        *self = Self::Whole;
+                Self::Body { remaining_bytes } => {
+                    let count = take(remaining_bytes, rest);
+                    if *remaining_bytes == 0 {
+                        *self = Self::Complete;
                     }
                     count
                 }
@@ -91,15 +91,15 @@ impl Framing {
                     }
                     count
                 }
-                Self::Whole => 0,
+                Self::Complete => 0,
                 Self::Endless => rest.len(),
             };
         }
         Ok(end)
     }
 
-    pub(super) fn is_whole(&self) -> bool {
-        matches!(self, Self::Whole)
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
     }
 }
 
@@ -107,25 +107,27 @@ impl Head {
     /// Consumes bytes up to the end of the head. Returns the number of bytes, and whether the head is complete.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), HeadTooLarge> {
         let mut start = 0;
-        let mut is_whole = false;
+        let mut is_complete = false;
         for line_feed in memchr::memchr_iter(b'\n', bytes) {
-            is_whole = self.end_line(&bytes[start..line_feed])?;
+            is_complete = self.end_line(&bytes[start..line_feed])?;
             start = line_feed + 1;
-            if is_whole {
+            if is_complete {
                 break;
             }
         }
-        if !is_whole {
+        if !is_complete {
             let rest = &bytes[start..];
-            let kept = rest.len().min(FIELD_BYTES.saturating_sub(self.line.len()));
-            self.line.extend_from_slice(&rest[..kept]);
+            let kept_bytes = rest
+                .len()
+                .min(FIELD_BYTES_MAX.saturating_sub(self.line.len()));
+            self.line.extend_from_slice(&rest[..kept_bytes]);
             self.line_bytes += rest.len();
             start = bytes.len();
         }
         self.bytes += start;
-        match self.bytes > HEAD_BYTES {
+        match self.bytes > HEAD_BYTES_MAX {
             true => Err(HeadTooLarge),
-            false => Ok((start, is_whole)),
+            false => Ok((start, is_complete)),
         }
     }
 
@@ -136,8 +138,8 @@ impl Head {
         }
         let mut line = std::mem::take(&mut self.line);
         let line_bytes = std::mem::take(&mut self.line_bytes) + bytes.len();
-        let kept = bytes.len().min(FIELD_BYTES.saturating_sub(line.len()));
-        line.extend_from_slice(&bytes[..kept]);
+        let kept_bytes = bytes.len().min(FIELD_BYTES_MAX.saturating_sub(line.len()));
+        line.extend_from_slice(&bytes[..kept_bytes]);
         self.read(&line, line_bytes)
     }
 
@@ -170,7 +172,7 @@ impl Head {
         } else {
             return Ok(false);
         }
-        match line_bytes > FIELD_BYTES {
+        match line_bytes > FIELD_BYTES_MAX {
             true => Err(HeadTooLarge),
             false => Ok(false),
         }
@@ -185,9 +187,11 @@ impl DeclaredBody {
         } else if self.is_websocket || self.is_connect && length == 0 {
             Framing::Endless
         } else if length > 0 {
-            Framing::Body { left_bytes: length }
+            Framing::Body {
+                remaining_bytes: length,
+            }
         } else {
-            Framing::Whole
+            Framing::Complete
         }
     }
 }
@@ -206,9 +210,9 @@ impl Chunks {
     /// current part has ended.
     fn advance(&mut self, bytes: &[u8]) -> (usize, Option<Framing>) {
         match self {
-            Self::Data { left_bytes } => {
-                let count = take(left_bytes, bytes);
-                let next = (*left_bytes == 0).then_some(Framing::Chunks(Self::SIZE));
+            Self::Data { remaining_bytes } => {
+                let count = take(remaining_bytes, bytes);
+                let next = (*remaining_bytes == 0).then_some(Framing::Chunks(Self::SIZE));
                 (count, next)
             }
             Self::Size { size, is_number } => {
@@ -216,7 +220,7 @@ impl Chunks {
                     let next = match (byte, hex_digit(*byte)) {
                         (b'\n', _) if *size == 0 => Some(Self::TRAILER),
                         (b'\n', _) => Some(Self::Data {
-                            left_bytes: size.saturating_add(2),
+                            remaining_bytes: size.saturating_add(2),
                         }),
                         (_, Some(digit)) if *is_number => {
                             // actix rejects sizes that overflow
@@ -241,7 +245,7 @@ impl Chunks {
                 for (index, byte) in bytes.iter().enumerate() {
                     if *is_after_return {
                         let next = match *is_empty {
-                            true => Framing::Whole,
+                            true => Framing::Complete,
                             false => Framing::Chunks(Self::TRAILER),
                         };
                         return (index + 1, Some(next));
@@ -257,9 +261,10 @@ impl Chunks {
     }
 }
 
-fn take(left_bytes: &mut u64, bytes: &[u8]) -> usize {
-    let count = usize::try_from(*left_bytes).map_or(bytes.len(), |left| left.min(bytes.len()));
-    *left_bytes -= count as u64;
+fn take(remaining_bytes: &mut u64, bytes: &[u8]) -> usize {
+    let count = usize::try_from(*remaining_bytes)
+        .map_or(bytes.len(), |remaining| remaining.min(bytes.len()));
+    *remaining_bytes -= count as u64;
     count
 }
 
@@ -279,7 +284,7 @@ mod tests {
         let mut end = 0;
         for part in bytes.chunks(part_bytes) {
             end += framing.advance(part)?;
-            if framing.is_whole() {
+            if framing.is_complete() {
                 return Ok(end);
             }
         }
@@ -313,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_what_has_no_end() {
+    fn an_endless_request_consumes_all_further_bytes() {
         for request in [
             &b"GET / HTTP/1.1\r\nupgrade: WebSocket\r\n\r\n"[..],
             b"PUT / HTTP/1.1\r\ncontent-length: 1\r\nupgrade: websocket\r\n\r\n",
@@ -340,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_says_where_a_request_ends_is_read_whole_or_not_at_all() {
+    fn a_framing_field_over_the_limit_is_rejected() {
         let spaces = " ".repeat(1_000);
         let request = format!("PUT / HTTP/1.1\r\ncontent-length:{spaces}5\r\n\r\n");
         for part_bytes in [1, 100, 10_000] {

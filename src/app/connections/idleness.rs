@@ -8,7 +8,7 @@ use threadkeep_http::ConnectionState;
 use threadkeep_store::Alarm;
 
 /// Maximum time to receive a request head, starting with its first byte.
-pub(super) const HEAD: Duration = Duration::from_secs(5);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without requests after which a connection is parked.
 const PARK_AFTER: Duration = Duration::from_secs(2);
 
@@ -50,7 +50,7 @@ impl Idleness {
     }
 
     pub(super) fn wants_head(&self) -> bool {
-        self.connection_state.of_client().is_some()
+        self.connection_state.idle_request_count().is_some()
     }
 
     /// Returns whether the last request was abandoned before it was answered.
@@ -58,8 +58,8 @@ impl Idleness {
         self.connection_state.is_abandoned()
     }
 
-    pub(super) fn heard(&mut self) {
-        self.wait(true);
+    pub(super) fn bytes_received(&mut self) {
+        self.update_timer(true);
     }
 
     /// Restarts the timer, because the client has received only part of its response.
@@ -70,7 +70,7 @@ impl Idleness {
     /// Polls the timer. Returns the end of the keep-alive time when the connection can be parked. Fails when the client
     /// has been silent for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Instant>> {
-        self.wait(false);
+        self.update_timer(false);
         let Some(waiting) = self.waiting else {
             return Poll::Pending;
         };
@@ -86,22 +86,22 @@ impl Idleness {
 
     fn time_limit(&self, waiting: &Waiting) -> Duration {
         match waiting.has_begun {
-            true => HEAD,
+            true => HEAD_TIMEOUT,
             // actix answers 408 if the first head is late
-            false if waiting.requests == 0 => self.keep_alive + HEAD,
-            false => self.keep_alive.max(HEAD),
+            false if waiting.requests == 0 => self.keep_alive + HEAD_TIMEOUT,
+            false => self.keep_alive.max(HEAD_TIMEOUT),
         }
     }
 
-    fn wait(&mut self, has_begun: bool) {
-        let Some(requests) = self.connection_state.of_client() else {
+    fn update_timer(&mut self, has_begun: bool) {
+        let Some(requests) = self.connection_state.idle_request_count() else {
             self.waiting = None;
             return;
         };
-        let is_known = self.waiting.is_some_and(|waiting| {
+        let is_same_wait = self.waiting.is_some_and(|waiting| {
             waiting.requests == requests && (waiting.has_begun || !has_begun)
         });
-        if !is_known {
+        if !is_same_wait {
             self.waiting = Some(Waiting {
                 requests,
                 has_begun,

@@ -6,10 +6,10 @@ use super::framing::{Framing, HeadTooLarge};
 
 /// Maximum number of bytes per round. The buffer of the actix dispatcher grows to the size of a round and never
 /// shrinks. This size hardly slows down large bodies.
-const ROUND_BYTES: usize = 16_384;
+const ROUND_BYTES_MAX: usize = 16_384;
 
 /// Passes the bytes of a client to the actix dispatcher, one request at a time. In each round, the dispatcher gets up
-/// to [`ROUND_BYTES`] bytes, and handles them before the next round.
+/// to [`ROUND_BYTES_MAX`] bytes, and handles them before the next round.
 ///
 /// Before it answers, the dispatcher decodes all bytes that it has read. A client that pipelines could therefore fill
 /// the memory with thousands of requests. The dispatcher also encodes each response for the method, version and
@@ -24,16 +24,16 @@ pub(super) struct Intake {
 
 impl Intake {
     pub(super) fn is_full(&self) -> bool {
-        self.room() == 0
+        self.remaining_bytes() == 0
     }
 
-    pub(super) fn room(&self) -> usize {
-        ROUND_BYTES.saturating_sub(self.round_bytes)
+    pub(super) fn remaining_bytes(&self) -> usize {
+        ROUND_BYTES_MAX.saturating_sub(self.round_bytes)
     }
 
-    /// Returns whether a whole request has been passed on. Further bytes are held back until [`Self::begin_request`].
-    pub(super) fn is_whole(&self) -> bool {
-        self.framing.is_whole()
+    /// Returns whether a whole request was passed on. Further bytes are held back until [`Self::begin_request`].
+    pub(super) fn is_complete(&self) -> bool {
+        self.framing.is_complete()
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -41,7 +41,7 @@ impl Intake {
     }
 
     pub(super) fn begin_request(&mut self) {
-        if self.framing.is_whole() {
+        if self.framing.is_complete() {
             self.framing = Framing::default();
         }
     }
@@ -52,7 +52,11 @@ impl Intake {
 
     /// Passes on bytes from the backlog. After [`HeadTooLarge`], the connection must be closed.
     pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
-        let count = self.backlog.len().min(buffer.remaining()).min(self.room());
+        let count = self
+            .backlog
+            .len()
+            .min(buffer.remaining())
+            .min(self.remaining_bytes());
         let end = self.framing.advance(&self.backlog[..count])?;
         buffer.put_slice(&self.backlog[..end]);
         self.backlog.advance(end);
@@ -91,13 +95,13 @@ mod tests {
             intake.begin_round();
             intake.begin_request();
             let mut round = Vec::new();
-            while !intake.is_full() && !intake.is_whole() {
+            while !intake.is_full() && !intake.is_complete() {
                 let mut memory = [0; 1_000];
                 let mut buffer = ReadBuf::new(&mut memory);
                 if intake.has_backlog() {
                     intake.pass_backlog(&mut buffer).unwrap();
                 } else {
-                    let count = part_bytes.min(intake.room()).min(rest.len());
+                    let count = part_bytes.min(intake.remaining_bytes()).min(rest.len());
                     if count == 0 {
                         break;
                     }
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_has_one_request_however_it_comes() {
+    fn a_round_has_one_request_regardless_of_read_sizes() {
         for request in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             b"GET / HTTP/1.1\n\n",
@@ -131,18 +135,18 @@ mod tests {
     }
 
     #[test]
-    fn a_round_of_a_body_ends_at_its_bytes() {
+    fn a_round_of_a_large_body_has_the_maximum_size() {
         let head = b"PUT / HTTP/1.1\r\ncontent-length: 100000\r\n\r\n";
         let request = [&head[..], &[b'\n'; 100_000]].concat();
 
         let rounds = rounds(&request, 1_000);
 
         assert_eq!(rounds.concat(), request);
-        assert_eq!(rounds[0].len(), ROUND_BYTES);
+        assert_eq!(rounds[0].len(), ROUND_BYTES_MAX);
     }
 
     #[test]
-    fn more_than_a_buffer_takes_is_left_for_the_next() {
+    fn bytes_that_do_not_fit_remain_in_the_backlog() {
         let mut intake = Intake {
             backlog: Bytes::from_static(b"abc"),
             ..Intake::default()

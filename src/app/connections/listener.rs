@@ -16,7 +16,7 @@ use actix_web::dev::{AppConfig, Response, Server};
 use actix_web::rt::net::TcpStream;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::idleness::HEAD;
+use super::idleness::HEAD_TIMEOUT;
 use super::outbox::{Outbox, Outlet};
 use super::parking::Connection;
 use super::sockets::set_send_timeout;
@@ -110,8 +110,8 @@ impl Listener {
                     let signal = signal.clone();
                     async move { signal.notified().await }
                 })
-                .keep_alive(KeepAlive::Timeout(keep_alive + HEAD))
-                .client_request_timeout(HEAD)
+                .keep_alive(KeepAlive::Timeout(keep_alive + HEAD_TIMEOUT))
+                .client_request_timeout(HEAD_TIMEOUT)
                 .client_disconnect_timeout(LINGERING)
                 .local_addr(address)
                 .on_connect_ext(move |stream: &PacedStream, data| {

@@ -14,16 +14,16 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 /// Maximum number of bytes that are held per connection. Larger writes go to the system immediately.
-const HELD_BYTES: usize = 16_384;
+const HELD_BYTES_MAX: usize = 16_384;
 /// Time limit for the remaining writes and reads of a closing connection.
-const LAST: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// When all connections together hold this many bytes, the outbox sends them immediately. Otherwise, a client might
 /// have to wait for a hundred others.
-const FULL_BYTES: usize = 65_536;
+const BATCH_BYTES_MAX: usize = 65_536;
 
-/// Maximum number of closing connections per worker that the server still reads from. Without this limit, clients could
-/// keep any number of them open, because closing connections do not count towards the worker's connection limit.
-const LINGERING: usize = 64;
+/// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
+/// worker's connection limit, so without this limit clients could keep any number open.
+const LINGERING_MAX: usize = 64;
 
 /// Holds back small writes to a worker's connections until all other ready tasks have run.
 ///
@@ -44,7 +44,7 @@ struct Held {
     bytes: Vec<u8>,
     parts: Vec<(Rc<Outlet>, usize)>,
     /// Closing connections that may have bytes to write.
-    left: Vec<Rc<Outlet>>,
+    closing: Vec<Rc<Outlet>>,
 }
 
 pub(super) struct Outlet {
@@ -62,25 +62,25 @@ impl Outbox {
     pub(super) fn start() -> Self {
         let outbox = Self::default();
         let sending = outbox.clone();
-        let lingering = Arc::new(Semaphore::new(LINGERING));
+        let lingering = Arc::new(Semaphore::new(LINGERING_MAX));
         spawn(async move {
             loop {
                 sending.0.is_held.notified().await;
                 sending.send();
-                let left = mem::take(&mut sending.0.held.borrow_mut().left);
-                for outlet in left.into_iter().filter(|outlet| outlet.has_rest()) {
-                    let place = Arc::clone(&lingering).try_acquire_owned().ok();
-                    spawn(timeout(LAST, outlet.end(place)));
+                let closing = mem::take(&mut sending.0.held.borrow_mut().closing);
+                for outlet in closing.into_iter().filter(|outlet| outlet.has_rest()) {
+                    let permit = Arc::clone(&lingering).try_acquire_owned().ok();
+                    spawn(timeout(CLOSE_TIMEOUT, outlet.end(permit)));
                 }
             }
         });
         outbox
     }
 
-    /// Holds back `bytes`. Returns false if the held bytes of the connection would exceed [`HELD_BYTES`].
+    /// Holds back `bytes`. Returns false if the held bytes of the connection would exceed [`HELD_BYTES_MAX`].
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
-        if held_bytes > HELD_BYTES {
+        if held_bytes > HELD_BYTES_MAX {
             return false;
         }
         outlet.held.set(held_bytes);
@@ -95,7 +95,7 @@ impl Outbox {
         held.bytes.extend_from_slice(bytes);
         let end = held.bytes.len();
         held.parts.push((Rc::clone(outlet), end));
-        if end >= FULL_BYTES {
+        if end >= BATCH_BYTES_MAX {
             drop(held);
             self.send();
         }
@@ -103,9 +103,9 @@ impl Outbox {
     }
 
     /// Takes over a connection that no longer has a writer.
-    pub(super) fn leave(&self, outlet: &Rc<Outlet>) {
+    pub(super) fn adopt(&self, outlet: &Rc<Outlet>) {
         if outlet.is_held() || outlet.has_rest() {
-            self.0.held.borrow_mut().left.push(Rc::clone(outlet));
+            self.0.held.borrow_mut().closing.push(Rc::clone(outlet));
             self.0.is_held.notify_one();
         }
     }
@@ -175,12 +175,12 @@ impl Outlet {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes the unsent bytes, then reads until the client closes the connection. The server must not close a
-    /// connection with unread bytes, because that would reset the connection and the client would lose its response.
-    /// Without a permit, does not read.
-    async fn end(self: Rc<Self>, place: Option<OwnedSemaphorePermit>) -> io::Result<()> {
+    /// Writes the unsent bytes, then reads until the client closes the connection. Without a permit, does not read.
+    ///
+    /// Closing a connection with unread bytes would reset it, and the client would lose its response.
+    async fn end(self: Rc<Self>, permit: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
-        let Some(_place) = place else {
+        let Some(_permit) = permit else {
             return Ok(());
         };
         let stream = &self.stream;
@@ -251,14 +251,14 @@ mod tests {
         outbox.hold(outlet, &mut Context::from_waker(Waker::noop()), bytes)
     }
 
-    fn has_come(client: &TcpStream) -> bool {
+    fn has_received(client: &TcpStream) -> bool {
         client.try_read(&mut [0; 1]).is_ok()
     }
 
     #[actix_web::test]
-    async fn answers_leave_together_after_what_else_is_ready_and_in_order() {
+    async fn responses_are_sent_together_and_in_order_after_ready_tasks() {
         let outbox = Outbox::start();
-        let ((first, mut one), (second, mut other)) = (pair().await, pair().await);
+        let ((first, mut first_client), (second, mut second_client)) = (pair().await, pair().await);
         let late = {
             let (outbox, second) = (outbox.clone(), Rc::clone(&second));
             spawn(async move { assert!(hold(&outbox, &second, b"b")) })
@@ -266,18 +266,18 @@ mod tests {
 
         assert!(hold(&outbox, &first, b"a"));
         assert!(hold(&outbox, &first, b"c"));
-        assert!(!has_come(&one));
+        assert!(!has_received(&first_client));
         late.await.unwrap();
         let mut both = [0; 2];
-        one.read_exact(&mut both).await.unwrap();
+        first_client.read_exact(&mut both).await.unwrap();
 
         assert_eq!(both, *b"ac");
-        assert_eq!(other.read_u8().await.unwrap(), b'b');
+        assert_eq!(second_client.read_u8().await.unwrap(), b'b');
         assert!(!first.is_held() && !second.is_held());
     }
 
     #[actix_web::test]
-    async fn an_answer_leaves_though_its_connection_is_served_no_more() {
+    async fn held_bytes_are_sent_after_the_outlet_is_dropped() {
         let outbox = Outbox::start();
         let (outlet, mut client) = pair().await;
 
@@ -290,38 +290,41 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn more_than_a_little_is_not_held() {
+    async fn writes_over_the_limit_are_not_held() {
         let outbox = Outbox::start();
         let (outlet, mut client) = pair().await;
-        let large = vec![b'x'; HELD_BYTES];
+        let large = vec![b'x'; HELD_BYTES_MAX];
 
         assert!(!hold(&outbox, &outlet, &[&large[..], b"x"].concat()));
         assert!(hold(&outbox, &outlet, &large));
         assert!(!hold(&outbox, &outlet, b"x"));
-        client.read_exact(&mut vec![0; HELD_BYTES]).await.unwrap();
+        client
+            .read_exact(&mut vec![0; HELD_BYTES_MAX])
+            .await
+            .unwrap();
 
         assert!(hold(&outbox, &outlet, b"x"));
     }
 
     #[actix_web::test]
-    async fn with_much_to_send_nobody_waits_for_the_others() {
+    async fn a_full_outbox_sends_immediately() {
         let outbox = Outbox::default();
         let (first, client) = pair().await;
         assert!(hold(&outbox, &first, b"a"));
-        for _ in 0..FULL_BYTES / HELD_BYTES - 1 {
-            assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES]));
+        for _ in 0..BATCH_BYTES_MAX / HELD_BYTES_MAX - 1 {
+            assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES_MAX]));
         }
         assert!(first.is_held());
 
-        assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES]));
+        assert!(hold(&outbox, &pair().await.0, &[b'x'; HELD_BYTES_MAX]));
 
         assert!(!first.is_held());
         client.readable().await.unwrap();
-        assert!(has_come(&client));
+        assert!(has_received(&client));
     }
 
     #[actix_web::test]
-    async fn what_the_system_does_not_take_is_left_to_the_writer() {
+    async fn unsent_bytes_remain_for_the_writer() {
         let outbox = Outbox::start();
         let (outlet, client) = pair().await;
         SockRef::from(&*outlet.stream.borrow())
@@ -346,14 +349,14 @@ mod tests {
         // later writes do not overtake the held bytes
         let rest = outlet.take_rest();
         assert!(rest.ends_with(b"xlast") && !outlet.is_held());
-        let mut come = 0;
+        let mut received = 0;
         while let Ok(count) = client.try_read(&mut [0; 65_536]) {
-            come += count;
+            received += count;
             client.readable().await.unwrap();
-            if come + rest.len() == held_bytes + 4 {
+            if received + rest.len() == held_bytes + 4 {
                 return;
             }
         }
-        panic!("some of it is lost");
+        panic!("bytes were lost");
     }
 }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[actix_web::test]
-    async fn a_connection_has_a_time_limit_for_what_it_sends() {
+    async fn the_send_timeout_is_set_on_the_socket() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).await.unwrap();

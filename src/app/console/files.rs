@@ -113,7 +113,7 @@ impl File {
 fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     match IfNoneMatch::parse(request) {
         Ok(IfNoneMatch::Any) => true,
-        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(tag)),
+        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|cached| cached.weak_eq(tag)),
         Err(_) => false,
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_no_script_of_its_own_and_names_no_other_host() {
+    fn the_page_has_no_inline_script_and_names_no_other_host() {
         let page = std::str::from_utf8(FILES[0].bytes).unwrap();
 
         for script in page.match_indices("<script") {

@@ -6,8 +6,7 @@ use tokio::sync::watch;
 use crate::config::Settings;
 use threadkeep_identity::{ApiKey, ApiKeys};
 
-/// Name of the run's API key in the log.
-const NAME: &str = "console";
+const API_KEY_NAME: &str = "console";
 
 /// One-time links to the console, for a server that has no API keys and listens on a loopback address.
 ///
@@ -35,7 +34,7 @@ impl ConsoleLinks {
     }
 
     pub(in crate::app) fn api_keys(&self) -> ApiKeys {
-        ApiKeys::new([(ApiKey::named(NAME), &*self.api_key)])
+        ApiKeys::new([(ApiKey::named(API_KEY_NAME), &*self.api_key)])
     }
 
     /// Watches the token of the next link. The token changes when the link is used.
@@ -53,11 +52,11 @@ impl ConsoleLinks {
     /// Returns the API key if `token` belongs to the next link. Each token works only once.
     pub(super) fn exchange(&self, token: &str) -> Option<&str> {
         let is_used = self.token.send_if_modified(|current| {
-            let fits = bool::from(current.as_bytes().ct_eq(token.as_bytes()));
-            if fits {
+            let matches = bool::from(current.as_bytes().ct_eq(token.as_bytes()));
+            if matches {
                 *current = random();
             }
-            fits
+            matches
         });
         is_used.then_some(&*self.api_key)
     }
@@ -79,7 +78,7 @@ mod tests {
     use crate::config::Layers;
 
     #[test]
-    fn only_a_server_of_its_own_machine_and_memory_without_keys_has_links() {
+    fn only_a_loopback_server_with_embedded_store_and_no_api_keys_has_links() {
         let has_links = |name: &str, value: &str| {
             let flags = [(name.into(), value.into())].into();
             let layers = Layers {

@@ -21,18 +21,18 @@ pub(super) use thread::ResponsesThread;
 /// [`AppError::Upstream`] if the client rejects the settings of an upstream.
 pub(super) fn start(
     backend: &Arc<dyn Backend>,
-    all: &Settings,
+    server_settings: &Settings,
     settings: &ModelSettings,
     observer: Arc<dyn ResponseObserver>,
 ) -> Result<(ResponseService, ResponsesThread), AppError> {
     let thread = ResponsesThread::start()?;
     let backend = &backend.for_responses(thread.runtime().clone());
-    let timeout = all.store.timeout;
-    let threads = ThreadService::new(Arc::clone(backend) as _, all.policy, timeout);
+    let timeout = server_settings.store.timeout;
+    let threads = ThreadService::new(Arc::clone(backend) as _, server_settings.policy, timeout);
     let scopes = ScopeService::new(
         Arc::clone(backend) as _,
         threads.clone(),
-        all.scopes,
+        server_settings.scopes,
         timeout,
     );
     let http = HttpClient::new();
@@ -47,7 +47,7 @@ pub(super) fn start(
             .find(|(name, _)| **name == model.upstream)?;
         Some(CatalogEntry {
             name: model.pattern.clone(),
-            name_there: model.name_there.clone(),
+            upstream_model: model.upstream_model.clone(),
             upstream_name: model.upstream.as_str().into(),
             upstream: Arc::clone(upstream),
         })
@@ -72,13 +72,17 @@ fn model(
     settings: &ModelSettings,
     upstream: &UpstreamSetting,
 ) -> Result<Arc<dyn Model>, AppError> {
-    let asked = asked(settings, upstream)?;
+    let upstream_settings = upstream_settings(settings, upstream)?;
     Ok(match upstream.kind {
-        UpstreamKind::OpenAiChat => Arc::new(OpenAiChat::new(http, &asked)),
-        UpstreamKind::OpenAiResponses => Arc::new(OpenAiResponses::new(http, &asked)),
+        UpstreamKind::OpenAiChat => Arc::new(OpenAiChat::new(http, &upstream_settings)),
+        UpstreamKind::OpenAiResponses => Arc::new(OpenAiResponses::new(http, &upstream_settings)),
         UpstreamKind::Anthropic => {
             let max_output_tokens = settings.upstream_max_output_tokens;
-            Arc::new(AnthropicMessages::new(http, &asked, max_output_tokens))
+            Arc::new(AnthropicMessages::new(
+                http,
+                &upstream_settings,
+                max_output_tokens,
+            ))
         }
     })
 }
@@ -92,16 +96,18 @@ fn online(http: &HttpClient, settings: &ModelSettings) -> Result<OnlineTools, Ap
     let images = images.and_then(|images| {
         let mut upstreams = settings.upstreams.iter();
         let upstream = upstreams.find(|upstream| upstream.name == images.upstream)?;
-        Some(asked(settings, upstream).map(|upstream| ImageSettings {
-            http: http.clone(),
-            upstream,
-            model: images.model,
-        }))
+        Some(
+            upstream_settings(settings, upstream).map(|upstream| ImageSettings {
+                http: http.clone(),
+                upstream,
+                model: images.model,
+            }),
+        )
     });
     Ok(OnlineTools::new(search, fetch, images.transpose()?))
 }
 
-fn asked(
+fn upstream_settings(
     settings: &ModelSettings,
     upstream: &UpstreamSetting,
 ) -> Result<UpstreamSettings, AppError> {

@@ -4,9 +4,9 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// Nice value of this thread. Its priority is lower, because most requests on other threads take only microseconds, while
-/// a model response mostly waits for the model. When all threads are busy, this thread still gets a tenth of the CPU time
-/// that any other thread gets.
+/// Nice value of this thread. Its priority is lower, because a model response mostly waits for the model.
+///
+/// When all threads are busy, this thread still gets a tenth of the CPU time that any other thread gets.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

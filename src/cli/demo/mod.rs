@@ -19,7 +19,7 @@ use crate::config::{Layers, Settings, local_url};
 use crate::telemetry::{flush_log, log_text};
 use threadkeep_scripted_upstream::Upstream;
 
-const USUAL_ADDRESS: &str = "127.0.0.1:8080";
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
 
 /// Runs the demo until SIGTERM or SIGINT. Settings come only from `flags`, not from a file or the environment.
 pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Result<(), CliError> {
@@ -42,7 +42,7 @@ pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Resul
         actix_web::rt::spawn(async move {
             match threads::create(&remote).await {
                 Ok(live) => writers::run(&remote, &live).await,
-                Err(error) => tracing::error!(%error, "the threads of the demo are incomplete"),
+                Err(error) => tracing::error!(%error, "cannot create all demo threads"),
             }
         });
         Ok(application.run_until_signal().await?)
@@ -52,7 +52,7 @@ pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Resul
 }
 
 fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Settings, CliError> {
-    let mut all: BTreeMap<String, String> = [
+    let mut values: BTreeMap<String, String> = [
         ("listen", free_address().into()),
         ("log", "error".into()),
         ("shutdown_seconds", "1".into()),
@@ -64,9 +64,9 @@ fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Setting
     ]
     .map(|(name, text)| (name.to_owned(), text))
     .into();
-    all.extend(flags);
+    values.extend(flags);
     let layers = Layers {
-        flags: all,
+        flags: values,
         ..Layers::default()
     };
     Ok(Settings::parse(layers.merge()?)?)
@@ -74,8 +74,8 @@ fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Setting
 
 /// Returns the address that the documentation uses, or an address with any free port if that address is in use.
 fn free_address() -> &'static str {
-    match TcpListener::bind(USUAL_ADDRESS) {
-        Ok(_) => USUAL_ADDRESS,
+    match TcpListener::bind(DEFAULT_ADDRESS) {
+        Ok(_) => DEFAULT_ADDRESS,
         Err(_) => "127.0.0.1:0",
     }
 }

@@ -5,20 +5,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream};
 
-/// Name of the model in requests.
 pub(super) const NAME: &str = "demo";
 /// Maximum number of requests that the model keeps. Without a limit, its memory use would grow.
-const KEPT: usize = 16;
+const KEPT_REQUESTS_MAX: usize = 16;
 /// Size of each piece of a streamed answer. The pauses between pieces imitate the speed of a real model.
 const PIECE_BYTES: usize = 160;
 const PIECE_PAUSE: Duration = Duration::from_millis(30);
 
 /// A question and its answer.
-type Line = (&'static str, &'static str);
+type Exchange = (&'static str, &'static str);
 
 /// The conversation that the demo has with the model. A question that begins with `Remember` makes the model call a
 /// tool.
-pub(super) const SCRIPT: [Line; 8] = [
+pub(super) const SCRIPT: [Exchange; 8] = [
     (
         "We launch on 1 March. What is on the critical path?",
         "The load test and the security review. Each takes two weeks, and they can run at the same time.",
@@ -56,7 +55,7 @@ pub(super) const SCRIPT: [Line; 8] = [
 /// Starts the model. Dropping the returned value stops the model.
 pub(super) async fn start() -> Upstream {
     let upstream = Upstream::start_for_any_client().await;
-    upstream.keep(KEPT);
+    upstream.keep(KEPT_REQUESTS_MAX);
     upstream.answer_with(|request| reply(request).in_pieces(PIECE_BYTES, PIECE_PAUSE));
     upstream
 }
@@ -68,10 +67,10 @@ fn reply(request: &ModelRequest) -> Reply {
     if let (Some(fact), Some(tool), false) = (fact, memory_tool(&request.body), is_noted) {
         let arguments = json!({"key": key_of(fact), "value": fact}).to_string();
         return Reply::calls([(tool, arguments.as_str())])
-            .reasoning("I write this down, so that it is there later in this conversation.");
+            .reasoning("I will save this, so that it is available later in this conversation.");
     }
-    let known = SCRIPT.iter().find(|(question, _)| *question == text);
-    match (known, fact) {
+    let scripted = SCRIPT.iter().find(|(question, _)| *question == text);
+    match (scripted, fact) {
         (Some((_, answer)), _) => Reply::text(*answer),
         (None, Some(fact)) if is_noted => {
             Reply::text(format!("I noted it under `{}`: {fact}", key_of(fact)))

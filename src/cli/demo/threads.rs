@@ -8,8 +8,7 @@ use crate::cli::remote::{Remote, answer, json_request};
 
 /// Lifetime of the threads, longer than any demo runs.
 const TTL_SECONDS: u32 = 30 * 24 * 60 * 60;
-/// Number of items in the long history.
-const LONG: usize = 400;
+const LONG_HISTORY_ITEMS: usize = 400;
 
 /// Creates the threads of two owners, and returns the id of the thread that the writers update.
 pub(super) async fn create(remote: &Remote) -> Result<String, CliError> {
@@ -109,7 +108,7 @@ impl Threads<'_> {
         let id = self
             .create("ben", "Support: a long history", &json!({"ticket": 4_711}))
             .await?;
-        let values = (0..LONG).map(|index| {
+        let values = (0..LONG_HISTORY_ITEMS).map(|index| {
             let (role, kind, text) = match index % 2 {
                 0 => (
                     "user",

@@ -12,10 +12,9 @@ use super::model::{NAME, SCRIPT};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
-/// Maximum number of messages in the state.
-const WINDOW: u32 = 20;
+const MESSAGES_MAX: u32 = 20;
 /// Number of exchanges with the model before the history is cleared, to limit the memory use of a long demo.
-const EXCHANGES: usize = 24;
+const EXCHANGES_MAX: usize = 24;
 
 const PAGE_INTERVAL: Duration = Duration::from_millis(2_300);
 const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
@@ -23,7 +22,7 @@ const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
 const AGENT_WORK: Duration = Duration::from_millis(900);
 const MODEL_PAUSE: Duration = Duration::from_secs(4);
 /// Delay after a failure. For example, a request to the model fails while the agent holds the turn.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 const QUESTIONS: [&str; 4] = [
     "Is the staging server up?",
@@ -53,8 +52,8 @@ async fn forever(pause: Duration, work: impl AsyncFn(usize) -> Result<(), CliErr
     for round in 0.. {
         sleep(pause).await;
         while let Err(error) = work(round).await {
-            tracing::debug!(%error, "a writer of the demo failed");
-            sleep(PAUSE).await;
+            tracing::debug!(%error, "demo writer failed");
+            sleep(RETRY_PAUSE).await;
         }
     }
 }
@@ -70,7 +69,7 @@ impl Writers<'_> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
         let path = ["threads", self.id, "state", "messages", "push"];
-        let window = WINDOW.to_string();
+        let window = MESSAGES_MAX.to_string();
         let query = [("max_records", window.as_str())];
         answer(json_request(
             self.remote,
@@ -98,7 +97,7 @@ impl Writers<'_> {
         sleep(AGENT_WORK).await;
         let text = ANSWERS[round % ANSWERS.len()];
         let operations = json!({"operations": [
-            {"op": "push", "key": "messages", "value": {"role": "assistant", "content": text}, "max_records": WINDOW},
+            {"op": "push", "key": "messages", "value": {"role": "assistant", "content": text}, "max_records": MESSAGES_MAX},
             {"op": "increment", "key": "tokens", "by": text.len()},
         ]});
         let state = ["threads", self.id, "state"];
@@ -111,7 +110,7 @@ impl Writers<'_> {
 
     /// Sends a question to the model, using the thread's history as the conversation.
     async fn converse(&self, round: usize) -> Result<(), CliError> {
-        if round > 0 && round.is_multiple_of(EXCHANGES) {
+        if round > 0 && round.is_multiple_of(EXCHANGES_MAX) {
             let history = ["threads", self.id, "history"];
             answer(self.remote.request(Method::DELETE, &history, &[])).await?;
         }

@@ -5,7 +5,7 @@ use crate::cli::error::CliError;
 use crate::cli::remote_command::EndedThread;
 
 pub(super) async fn show(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
-    let request = remote.request(Method::GET, &["archives", &ended.id], &of_life(ended));
+    let request = remote.request(Method::GET, &["archives", &ended.id], &life_query(ended));
     print_line(&text(request).await?)
 }
 
@@ -16,11 +16,11 @@ pub(super) async fn list(remote: &Remote, since: Option<&str>) -> Result<(), Cli
 
 pub(super) async fn restore(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
     let path = ["archives", &ended.id, "restore"];
-    let request = remote.request(Method::POST, &path, &of_life(ended));
+    let request = remote.request(Method::POST, &path, &life_query(ended));
     print_line(&text(request).await?)
 }
 
-fn of_life(ended: &EndedThread) -> Vec<(&'static str, &str)> {
+fn life_query(ended: &EndedThread) -> Vec<(&'static str, &str)> {
     let life = ended.life.as_deref();
     life.map(|life| ("life", life)).into_iter().collect()
 }

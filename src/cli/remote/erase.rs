@@ -61,21 +61,21 @@ pub(super) async fn erase(
             before = before.plus(&last);
         }
         last = now;
-        let all = before.plus(&now);
+        let total = before.plus(&now);
         if !now.complete {
-            show(&format!("erased so far: {}", all.to_text()));
+            show(&format!("erased so far: {}", total.to_text()));
             sleep(PAUSE).await;
             continue;
         }
         return print_line(&match is_json {
             true => json!({
                 "owner": owner,
-                "threads": all.threads,
-                "archives": all.archives,
+                "threads": total.threads,
+                "archives": total.archives,
                 "complete": true,
             })
             .to_string(),
-            false => format!("erased {} of {owner}", all.to_text()),
+            false => format!("erased {} of {owner}", total.to_text()),
         });
     }
 }
@@ -88,7 +88,7 @@ async fn confirm(remote: &Remote, owner: &str) -> Result<(), CliError> {
     let owned = text(remote.request(Method::GET, &["owners", owner], &[])).await?;
     let owned: OwnerRow = serde_json::from_str(&owned).map_err(CliError::Answer)?;
     let threads = owned.threads;
-    eprint!("Erase {owner} for good: {threads} threads, and all archives? [y/N] ");
+    eprint!("Permanently erase {owner}: {threads} threads and all archives? [y/N] ");
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_go_back_are_of_another_erasure() {
+    fn lower_counts_belong_to_a_later_erasure() {
         let erased = |threads, archives| Erased {
             threads,
             archives,
@@ -122,7 +122,7 @@ mod tests {
         };
         assert!(!erased(5, 1).is_later_erasure(&erased(4, 1)));
         assert!(erased(0, 1).is_later_erasure(&erased(4, 1)));
-        let all = erased(4, 1).plus(&erased(2, 2));
-        assert_eq!(all.to_text(), "6 threads and 3 archives");
+        let total = erased(4, 1).plus(&erased(2, 2));
+        assert_eq!(total.to_text(), "6 threads and 3 archives");
     }
 }

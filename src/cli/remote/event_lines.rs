@@ -15,21 +15,21 @@ pub(super) struct EventLines {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct StreamEvent {
     pub(super) event: String,
     pub(super) data: String,
 }
 
 impl EventLines {
     /// Prepares for a new stream that starts after `id`. Drops a partial event, which the server will send again.
-    pub(super) fn restart_with(&mut self) {
+    pub(super) fn restart(&mut self) {
         *self = Self {
             id: self.id.take(),
             ..Self::default()
         };
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Sent> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         self.buffer.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.buffer);
         let mut lines = buffer.split(|byte| *byte == b'\n');
@@ -38,12 +38,12 @@ impl EventLines {
         lines.filter_map(|line| self.line(&line)).collect()
     }
 
-    fn line(&mut self, line: &str) -> Option<Sent> {
+    fn line(&mut self, line: &str) -> Option<StreamEvent> {
         if line.is_empty() {
             self.id = self.next_id.take().or(self.id.take());
             let event = std::mem::take(&mut self.event);
             let data = self.data.take()?;
-            return Some(Sent { event, data });
+            return Some(StreamEvent { event, data });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -62,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_found_wherever_the_stream_is_cut() {
+    fn events_are_parsed_regardless_of_chunk_boundaries() {
         let stream =
             ":\nretry: 2000\nid: a\n\nevent: x\nid: b\ndata: {\"k\":\"é:\"}\n\n:\nid: c\n\n";
-        let wanted = Sent {
+        let expected = StreamEvent {
             event: "x".into(),
             data: "{\"k\":\"é:\"}".into(),
         };
@@ -73,24 +73,25 @@ mod tests {
         for size in 1..=stream.len() {
             let mut lines = EventLines::default();
             let chunks = stream.as_bytes().chunks(size);
-            let sent: Vec<_> = chunks.flat_map(|chunk| lines.take(chunk)).collect();
+            let events: Vec<_> = chunks.flat_map(|chunk| lines.take(chunk)).collect();
 
             assert_eq!(
-                sent,
-                [&wanted].map(|sent| Sent {
-                    event: sent.event.clone(),
-                    data: sent.data.clone(),
+                events,
+                [&expected].map(|event| StreamEvent {
+                    event: event.event.clone(),
+                    data: event.data.clone(),
                 })
             );
             assert_eq!(lines.id.as_deref(), Some("c"));
         }
     }
+
     #[test]
-    fn the_cursor_of_an_event_that_is_cut_off_does_not_count() {
+    fn the_cursor_of_an_incomplete_event_is_dropped() {
         let mut lines = EventLines::default();
         lines.take(b"event: x\nid: a\ndata: 1\n\nevent: x\nid: b\ndata: 2");
 
-        lines.restart_with();
+        lines.restart();
 
         assert_eq!(lines.id.as_deref(), Some("a"));
         lines.take(b"data: 3\n\n");

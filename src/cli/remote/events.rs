@@ -31,14 +31,14 @@ pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliErr
             Err(error) => return Err(error),
         };
         is_open = true;
-        lines.restart_with();
+        lines.restart();
         while let Ok(Some(bytes)) = response.chunk().await {
-            for sent in lines.take(&bytes) {
-                if sent.event == "reset" {
-                    let note = "threadkeep: some events are not, or no longer, in the log";
+            for event in lines.take(&bytes) {
+                if event.event == "reset" {
+                    let note = "threadkeep: some events are missing from the log and were skipped";
                     drop(writeln!(io::stderr(), "{note}"));
                 } else {
-                    print_line(&sent.data)?;
+                    print_line(&event.data)?;
                 }
             }
         }

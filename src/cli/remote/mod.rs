@@ -24,12 +24,11 @@ use crate::config::ClientSettings;
 use moving::export::export;
 use moving::import::import;
 
-/// Time limit for a connection attempt.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time between two chunks of a response. An event stream sends a chunk every 15 seconds.
-const SILENCE: Duration = Duration::from_secs(45);
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
-const PAGE: &str = "1000";
+const PAGE_LIMIT: &str = "1000";
 
 pub(super) struct Remote {
     client: Client,
@@ -37,7 +36,7 @@ pub(super) struct Remote {
     api_key: HeaderValue,
 }
 
-pub(super) fn ask(settings: ClientSettings, command: &RemoteCommand) -> Result<(), CliError> {
+pub(super) fn run(settings: ClientSettings, command: &RemoteCommand) -> Result<(), CliError> {
     let remote = Remote::new(settings, command.server())?;
     actix_web::rt::System::new().block_on(async {
         match command {
@@ -95,8 +94,8 @@ impl Remote {
             return Err(CliError::ServerUrl);
         }
         let client = Client::builder()
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
             .build()
             .map_err(CliError::Unreachable)?;
         Ok(Self {
@@ -134,11 +133,11 @@ async fn send(request: RequestBuilder) -> Result<Response, CliError> {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap_or_default();
     let problem: Value = serde_json::from_str(&text).unwrap_or_default();
-    let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+    let member_text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
     Err(CliError::Refused {
         status,
-        code: word("code"),
-        detail: word("detail"),
+        code: member_text("code"),
+        detail: member_text("detail"),
     })
 }
 
@@ -172,7 +171,7 @@ async fn print_all(
     let mut cursor: Option<String> = None;
     loop {
         let mut query = query.to_vec();
-        query.push(("limit", PAGE));
+        query.push(("limit", PAGE_LIMIT));
         query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let answer = text(remote.request(Method::GET, path, &query)).await?;
         for item in items(&answer, member)? {

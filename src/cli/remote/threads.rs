@@ -10,7 +10,7 @@ use super::{Remote, items, print_line, text};
 use crate::cli::error::CliError;
 
 const PAGE: usize = 100;
-const EXCERPT: usize = 80;
+const EXCERPT_CHARS: usize = 80;
 
 /// Filters and format of a list of threads.
 #[derive(Debug, Args)]
@@ -89,15 +89,15 @@ pub(super) async fn list(remote: &Remote, query: &ThreadQuery) -> Result<(), Cli
         (format!("metadata.{name}"), text)
     });
     let filters: Vec<_> = filters.collect();
-    let mut left = query.limit.unwrap_or(usize::MAX);
+    let mut remaining = query.limit.unwrap_or(usize::MAX);
     let mut cursor: Option<String> = None;
     if !query.is_json {
         print_line(&row(
             "id", "version", "bytes", "keys", "updated", "expires", "owner",
         ))?;
     }
-    while left > 0 {
-        let limit = left.min(PAGE).to_string();
+    while remaining > 0 {
+        let limit = remaining.min(PAGE).to_string();
         let mut parameters = vec![("limit", limit.as_str())];
         parameters.extend(query.owner.as_deref().map(|owner| ("owner", owner)));
         parameters.extend(query.order.as_deref().map(|order| ("order", order)));
@@ -105,7 +105,7 @@ pub(super) async fn list(remote: &Remote, query: &ThreadQuery) -> Result<(), Cli
         parameters.extend(filters.iter().map(|(name, text)| (name.as_str(), *text)));
         let answer = text(remote.request(Method::GET, &["threads"], &parameters)).await?;
         for thread in items(&answer, "threads")? {
-            left -= 1;
+            remaining -= 1;
             if query.is_json {
                 print_line(&thread)?;
             } else {
@@ -205,7 +205,7 @@ fn print_members(object: &str) -> Result<(), CliError> {
 }
 
 fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT) {
+    match text.char_indices().nth(EXCERPT_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Remote, items, json_request, print_all, print_line, text};
 use crate::cli::error::CliError;
 
-const AT_ONCE: usize = 100;
+const BATCH: usize = 100;
 
 pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
     print_list(remote, &["webhooks"], "webhooks").await
@@ -39,8 +39,8 @@ pub(super) async fn replay(remote: &Remote, id: &str, events: &[String]) -> Resu
         return print_line(&text(remote.request(Method::POST, &path, &[])).await?);
     }
     let mut sum = 0;
-    for some in events.chunks(AT_ONCE) {
-        let body = json!({ "events": some });
+    for batch in events.chunks(BATCH) {
+        let body = json!({ "events": batch });
         let answer = text(json_request(remote, Method::POST, &path, &[], &body)).await?;
         let Replayed { replayed } = serde_json::from_str(&answer).map_err(CliError::Answer)?;
         sum += replayed;

@@ -21,7 +21,7 @@ fn models(variables: &[(&str, &str)]) -> ModelSettings {
 }
 
 #[test]
-fn models_are_at_upstreams_in_the_given_order() {
+fn models_and_upstreams_keep_the_configured_order() {
     let settings = models(&[("UPSTREAM_KEYS", "b.2:sk-1:2")]);
 
     let upstream = |name: &str, url: &str, key: Option<&str>| UpstreamSetting {
@@ -30,10 +30,10 @@ fn models_are_at_upstreams_in_the_given_order() {
         url: url.into(),
         key: key.map(Into::into),
     };
-    let model = |pattern: &str, upstream: &str, name_there: Option<&str>| ModelSetting {
+    let model = |pattern: &str, upstream: &str, upstream_model: Option<&str>| ModelSetting {
         pattern: pattern.into(),
         upstream: upstream.into(),
-        name_there: name_there.map(Into::into),
+        upstream_model: upstream_model.map(Into::into),
     };
     assert_eq!(
         settings.upstreams,
@@ -73,7 +73,7 @@ fn each_kind_of_upstream_has_its_name() {
 }
 
 #[test]
-fn without_models_there_are_no_settings_of_the_loop() {
+fn without_models_there_are_no_model_settings() {
     let keys = ("UPSTREAM_KEYS", "a:sk");
 
     for variables in [&[("MODELS", " ")][..], &[("MODELS", ","), keys]] {
@@ -130,10 +130,10 @@ fn a_file_may_begin_with_a_byte_order_mark_and_must_not_be_utf_16() {
 }
 
 #[test]
-fn settings_of_models_that_do_not_fit_together_are_refused() {
+fn inconsistent_model_settings_are_rejected() {
     let long_name = format!("{} openai-chat http://a", "n".repeat(65));
     let long_model = format!("{} a", "n".repeat(129));
-    for (name, text, said) in [
+    for (name, text, expected) in [
         (
             "UPSTREAMS",
             "a openai-chat",
@@ -186,7 +186,11 @@ fn settings_of_models_that_do_not_fit_together_are_refused() {
         ("MODELS", "g* a g", "item 1: its name ends in `*`"),
         ("MODELS", "g*t a", "item 1: `*` may only end its name"),
         ("MODELS", "** a", "item 1: `*` may only end its name"),
-        ("MODELS", "g a g*", "item 1: its name there has a `*`"),
+        (
+            "MODELS",
+            "g a g*",
+            "item 1: its name at the upstream contains `*`",
+        ),
         ("MODELS", "é a", "item 1: its names must be 1 to 128"),
         ("MODELS", "g a é", "item 1: its names must be 1 to 128"),
         ("MODELS", &long_model, "item 1: its names must be 1 to 128"),
@@ -194,7 +198,7 @@ fn settings_of_models_that_do_not_fit_together_are_refused() {
         (
             "UPSTREAM_KEYS",
             "a:sk,c:sk",
-            "key 2: its name is that of no upstream",
+            "key 2: no upstream has its name",
         ),
         ("UPSTREAM_KEYS", "a:sk,a:sl", "key 2: its name is taken"),
         (
@@ -203,16 +207,16 @@ fn settings_of_models_that_do_not_fit_together_are_refused() {
             "key 1: its secret must be visible ASCII",
         ),
     ] {
-        let told = refusal(&with(&[(name, text)]));
+        let message = refusal(&with(&[(name, text)]));
 
         let setting = name.to_ascii_lowercase();
-        let begin = format!("the setting `{setting}` from THREADKEEP_{name}: {said}");
-        assert!(told.starts_with(&begin), "{text}: {told}");
+        let begin = format!("the setting `{setting}` from THREADKEEP_{name}: {expected}");
+        assert!(message.starts_with(&begin), "{text}: {message}");
     }
 }
 
 #[test]
-fn the_url_of_an_upstream_has_a_host_and_nothing_behind_the_path() {
+fn the_url_of_an_upstream_has_a_host_and_nothing_after_the_path() {
     for url in [
         "a.example",
         "ftp://a.example",
@@ -224,41 +228,41 @@ fn the_url_of_an_upstream_has_a_host_and_nothing_behind_the_path() {
         "https://a.example/v1#",
         "https://a.example/\u{7f}",
     ] {
-        let told = refusal(&with(&[("UPSTREAMS", &format!("a openai-chat {url}"))]));
+        let message = refusal(&with(&[("UPSTREAMS", &format!("a openai-chat {url}"))]));
 
         assert!(
-            told.contains("item 1: its URL must be http or https"),
-            "{url}: {told}"
+            message.contains("item 1: its URL must be http or https"),
+            "{url}: {message}"
         );
-        assert!(!told.contains("secret"), "{told}");
+        assert!(!message.contains("secret"), "{message}");
     }
     for url in [
         "https://user@a.example",
         "https://:secret@a.example",
         "http:user:secret@a",
     ] {
-        let told = refusal(&with(&[("UPSTREAMS", &format!("a openai-chat {url}"))]));
+        let message = refusal(&with(&[("UPSTREAMS", &format!("a openai-chat {url}"))]));
 
         assert!(
-            told.contains("set its key in `upstream_keys` instead"),
-            "{url}: {told}"
+            message.contains("set its key in `upstream_keys` instead"),
+            "{url}: {message}"
         );
-        assert!(!told.contains("secret@"), "{told}");
+        assert!(!message.contains("secret@"), "{message}");
     }
-    for (url, kept) in [
+    for (url, expected) in [
         ("https://a.example/", "https://a.example"),
         ("http://[::1]:8080/v1//", "http://[::1]:8080/v1/"),
         ("http://localhost:11434/v1", "http://localhost:11434/v1"),
     ] {
         let upstreams = format!("a openai-chat {url}");
         let settings = models(&[("UPSTREAMS", &upstreams), ("MODELS", "m a")]);
-        assert_eq!(settings.upstreams[0].url, kept);
+        assert_eq!(settings.upstreams[0].url, expected);
     }
 }
 
 #[test]
-fn numbers_of_the_loop_have_bounds() {
-    for (name, least, most) in [
+fn numeric_model_settings_have_bounds() {
+    for (name, min, max) in [
         ("UPSTREAM_TIMEOUT_MS", 100, 3_600_000),
         ("UPSTREAM_RETRIES", 0, 10),
         ("UPSTREAM_MAX_OUTPUT_TOKENS", 1, 1_000_000),
@@ -274,18 +278,18 @@ fn numbers_of_the_loop_have_bounds() {
     ] {
         let with = |number: i64| with(&[(name, &number.to_string())]);
 
-        assert!(load(&with(least)).is_ok() && load(&with(most)).is_ok());
-        for outside in [least - 1, most + 1] {
-            let told = refusal(&with(outside));
-            let said = format!("THREADKEEP_{name}: it must be a number of ");
-            assert!(told.contains(&said), "{told}");
-            assert!(told.ends_with(&format!("{least} to {most}")), "{told}");
+        assert!(load(&with(min)).is_ok() && load(&with(max)).is_ok());
+        for outside in [min - 1, max + 1] {
+            let message = refusal(&with(outside));
+            let expected = format!("THREADKEEP_{name}: it must be a number of ");
+            assert!(message.contains(&expected), "{message}");
+            assert!(message.ends_with(&format!("{min} to {max}")), "{message}");
         }
     }
 }
 
 #[test]
-fn each_number_of_the_loop_goes_to_its_limit() {
+fn each_numeric_model_setting_sets_its_limit() {
     let settings = models(&[
         ("UPSTREAM_TIMEOUT_MS", "101"),
         ("UPSTREAM_RETRIES", "3"),
@@ -321,7 +325,7 @@ fn each_number_of_the_loop_goes_to_its_limit() {
 }
 
 #[test]
-fn neither_report_nor_debug_form_shows_a_key_or_the_path_of_an_upstream() {
+fn reports_and_debug_output_omit_keys_and_paths_of_upstreams() {
     let upstreams = format!("a openai-chat https://a.example/{SECRET}");
     let keys = format!("a:{SECRET}");
     let layers = with(&[

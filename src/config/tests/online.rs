@@ -50,7 +50,7 @@ fn each_tool_has_its_settings() {
 }
 
 #[test]
-fn settings_that_do_not_fit_together_are_refused() {
+fn inconsistent_settings_are_rejected() {
     let brave = ("WEB_SEARCH", "brave https://b.example");
     for (variables, name) in [
         (vec![brave], "web_search_key"),

@@ -151,8 +151,8 @@ impl SpanMessage {
             false => Code::Unset,
         };
         Self {
-            trace_id: span.place.trace_id().into(),
-            span_id: span.place.span_id().into(),
+            trace_id: span.context.trace_id().into(),
+            span_id: span.context.span_id().into(),
             parent_span_id: span.parent.map_or_else(Vec::new, Into::into),
             name: span.name.into_owned(),
             kind: match span.kind {
@@ -164,7 +164,7 @@ impl SpanMessage {
             end_time_unix_nano: span.end_ns,
             attributes: span.attributes.into_iter().map(attribute).collect(),
             status: Some(Status { code: code as i32 }),
-            flags: u32::from(span.place.is_sampled()),
+            flags: u32::from(span.context.is_sampled()),
         }
     }
 }

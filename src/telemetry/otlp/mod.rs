@@ -25,25 +25,24 @@ use messages::Request;
 use threadkeep_trace::{Span, Tracer};
 
 /// Maximum queued spans: about 4 MiB.
-const QUEUE: usize = 8_192;
+const QUEUE_MAX: usize = 8_192;
 /// Maximum spans per request to the collector.
-const BATCH: usize = 512;
+const BATCH_MAX: usize = 512;
 /// How long the first span of a batch waits for more spans.
 const LINGER: Duration = Duration::from_secs(1);
 /// Time limit for a request to the collector, from the DNS lookup to the response headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of attempts per batch. Each pause is twice as long as the previous one.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS_MAX: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 
 #[derive(Debug, Clone)]
 pub struct Collector {
     url: Url,
-    /// Headers of each export request.
     headers: HeaderMap,
     ratio: f64,
 }
@@ -112,7 +111,7 @@ impl Exporter {
     /// Starts the exporter. `replica` identifies this process in its spans.
     #[must_use]
     pub fn start(collector: Collector, replica: String) -> (Tracer, Self) {
-        let (tracer, spans) = Tracer::new(QUEUE, collector.ratio);
+        let (tracer, spans) = Tracer::new(QUEUE_MAX, collector.ratio);
         let counts = Arc::<Counts>::default();
         let stop = CancellationToken::new();
         let sender = Sender {
@@ -141,7 +140,7 @@ impl Exporter {
     /// Sends the last spans, for up to five seconds.
     pub async fn shutdown(self) {
         self.stop.cancel();
-        if timeout(FAREWELL, self.task).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, self.task).await.is_err() {
             tracing::warn!("the collector did not take the last spans in time");
         }
     }
@@ -149,11 +148,11 @@ impl Exporter {
 
 impl Sender {
     async fn run(mut self, mut spans: Receiver<Span>) {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::with_capacity(BATCH_MAX);
         loop {
             let is_stopping = tokio::select! {
                 biased;
-                received = spans.recv_many(&mut batch, BATCH) => received == 0,
+                received = spans.recv_many(&mut batch, BATCH_MAX) => received == 0,
                 () = self.stop.cancelled() => {
                     spans.close();
                     false
@@ -164,7 +163,7 @@ impl Sender {
             }
             self.fill(&mut batch, &mut spans).await;
             if !batch.is_empty() {
-                self.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)))
+                self.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH_MAX)))
                     .await;
             }
         }
@@ -172,8 +171,8 @@ impl Sender {
 
     async fn fill(&self, batch: &mut Vec<Span>, spans: &mut Receiver<Span>) {
         let end = Instant::now() + LINGER;
-        while batch.len() < BATCH && !spans.is_closed() {
-            let more = spans.recv_many(batch, BATCH - batch.len());
+        while batch.len() < BATCH_MAX && !spans.is_closed() {
+            let more = spans.recv_many(batch, BATCH_MAX - batch.len());
             let more = timeout_at(end, self.stop.run_until_cancelled(more)).await;
             if !matches!(more, Ok(Some(1..))) {
                 return;
@@ -200,15 +199,15 @@ impl Sender {
                     "the collector does not accept spans"
                 );
             }
-            let wanted = error.pause().map(|wanted| wanted.unwrap_or(pause));
-            let Some(wanted) = wanted.filter(|_| attempt < ATTEMPTS) else {
+            let delay = error.pause().map(|delay| delay.unwrap_or(pause));
+            let Some(delay) = delay.filter(|_| attempt < ATTEMPTS_MAX) else {
                 break;
             };
             // add jitter, so that replicas do not all retry at the same time
-            let wanted = wanted
+            let delay = delay
                 .min(LONGEST_PAUSE)
                 .mul_f64(rand::random_range(0.75..1.25));
-            if self.stop.run_until_cancelled(sleep(wanted)).await.is_none() {
+            if self.stop.run_until_cancelled(sleep(delay)).await.is_none() {
                 // the server is stopping: there is time for a single attempt
                 if self.attempt(body).await.is_ok() {
                     self.counts.sent.fetch_add(count, Ordering::Relaxed);
@@ -256,7 +255,7 @@ impl SendError {
     }
 }
 
-/// Follows no redirects and uses no proxy.
+/// Builds a client that follows no redirects and uses no proxy.
 fn client() -> Client {
     threadkeep_tls::install_tls_provider();
     let builder = || {
@@ -274,7 +273,7 @@ fn client() -> Client {
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,
-        "no certificate authorities: spans cannot be sent by https"
+        "no certificate authorities: spans cannot be sent over HTTPS"
     );
     builder
         .tls_certs_only([])
@@ -287,11 +286,11 @@ pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
     register(registry, move |encoder| {
         let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {
             let [sent, failed] =
-                [&counts.sent, &counts.failed].map(|of| of.load(Ordering::Relaxed));
+                [&counts.sent, &counts.failed].map(|count| count.load(Ordering::Relaxed));
             (sent, failed, tracer.dropped())
         });
         let spans = [("sent", sent), ("failed", failed), ("dropped", dropped)];
-        let help = "Spans, by whether the collector took them or the queue was full";
+        let help = "Spans, by outcome: sent, failed, or dropped because the queue was full";
         counters(encoder, "spans", help, by("outcome", spans))
     });
 }

@@ -82,7 +82,7 @@ impl Call {
         start: Instant,
         outcome: &Result<T, E>,
         used: Option<Use<'_>>,
-        of: &ObservedStore,
+        store: &ObservedStore,
         spending: Spending,
     ) {
         let ended = Instant::now();
@@ -95,9 +95,9 @@ impl Call {
         }
         let recording = spending.context().and_then(Context::recording);
         if let Some(recording) = recording {
-            recording.part(start, ended, self.span(of.is_remote, error));
+            recording.part(start, ended, self.span(store.is_remote, error));
         }
-        of.recorder.record(&stats::Call {
+        store.recorder.record(&stats::Call {
             kind: self.kind,
             ended,
             took,

@@ -23,25 +23,27 @@ use threadkeep_domain::{
 };
 use threadkeep_stats::Use;
 use threadkeep_store::{
-    Answered, Archive, ArchivePage, ArchivePlace, Archives, BeginResponse, Begun, CacheUse,
-    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy,
-    Destroyed, Due, EndResponse, EndWrite, Entry, EntryHead, EntryPage, EntryRange, EntryTerms,
-    Erased, ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance,
-    HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
-    LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
-    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Originals, OwnedPlace,
-    OwnerUsage, Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped,
-    Registry, ResponseView, Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StateBody, Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched,
-    Whole, WriteError,
+    Announcements, Answered, Archive, ArchivePage, ArchivePosition, Archives, BeginResponse, Begun,
+    CacheUse, Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted,
+    Destroy, Destroyed, Due, EndResponse, EndWrite, Entry, EntryHead, EntryPage, EntryRange,
+    EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found, Heads, HistoryFrom, HistoryPage,
+    HistoryPreview, Holding, Images, Imported, ItemPosition, JournalEntry, Journaled, Leases,
+    Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
+    NamespaceChange, NamespacePage, NamespacePosition, NamespaceRecord, Namespaces, NewEntry,
+    Originals, OwnedPosition, OwnerUsage, Owners, Part, PendingEvents, Put, Rates, Reader, Reading,
+    Reaped, Registry, ReservationToken, ResponseEvents, ResponseView, Responses, Rotate, Rotated,
+    ScopeEnd, ScopeParts, ScopeView, Scopes, StateBody, Store, StoreError, ThreadOrder, ThreadPage,
+    Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 /// Implements a trait of the store. Each listed method calls the back end, and is measured under its own name, with the
-/// name of the part as a label. `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also
-/// counts the use of a thread. A function in [`uses`] computes this use from the listed arguments and the result. Items
-/// in the second pair of braces return immediately and are not measured.
+/// name of the part as a label.
+///
+/// `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also counts the use of a thread,
+/// which a function in [`uses`] computes from the listed arguments and the result. Items in the second pair of braces
+/// return immediately and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
         $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?
@@ -89,7 +91,7 @@ measured! {
         get_state_body(id: &ThreadId, reader: Reader)
             -> Result<Option<Found<StateBody>>, WriteError>,
             state_body(id) if reader.touch;
-        get_whole(id: &ThreadId, reader: Reader) -> Result<Option<Found<Whole>>, WriteError>, whole(id) if reader.touch;
+        get_content(id: &ThreadId, reader: Reader) -> Result<Option<Found<Whole>>, WriteError>, whole(id) if reader.touch;
         get_values(id: &ThreadId, reader: Reader, keys: &[Key])
             -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>,
             values(id) if reader.touch;
@@ -127,10 +129,10 @@ measured! {
         log_heads() -> Result<Heads, StoreError>;
         log_horizons(buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
         log_completed(id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
-        watch(ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
-        values_at(id: &ThreadId, at: Stamp, keys: &[Key], most_bytes: u64)
+        watch(ids: &[ThreadId], ttl: Duration) -> Result<Vec<Watched>, StoreError>;
+        values_at(id: &ThreadId, at: Stamp, keys: &[Key], max_bytes: u64)
             -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
-        watch_all(lasts: Duration) -> Result<u64, StoreError>;
+        watch_all(ttl: Duration) -> Result<u64, StoreError>;
     } {
         fn buckets(&self) -> u16 { self.backend.buckets() }
         fn bucket_of(&self, id: &ThreadId) -> u16 { self.backend.bucket_of(id) }
@@ -141,7 +143,7 @@ measured! {
     Archives as archives {
         get_archive(id: &ThreadId, life: Option<Life>) -> Result<Option<Archive>, StoreError>;
         get_final(id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
-        list_archives(after: &ArchivePlace, limit: usize) -> Result<ArchivePage, StoreError>;
+        list_archives(after: &ArchivePosition, limit: usize) -> Result<ArchivePage, StoreError>;
         restore(id: &ThreadId, life: Option<Life>, policy: &ThreadPolicy)
             -> Result<Option<Thread>, WriteError>;
     }
@@ -176,9 +178,9 @@ measured! {
             -> Result<(), WriteError>;
         journal(id: &ResponseId, scope: &ScopeId, entry: &JournalEntry<'_>,
             write: Option<&ScopeWrite<'_>>) -> Result<Journaled, WriteError>;
-        tell(id: &ResponseId, token: TurnToken, first: u64, events: &[Bytes])
+        append_events(id: &ResponseId, token: TurnToken, first: u64, events: &[Bytes])
             -> Result<(), WriteError>;
-        told(id: &ResponseId, from: u64, limit: usize) -> Result<Option<Told>, StoreError>;
+        read_events(id: &ResponseId, from: u64, limit: usize) -> Result<Option<ResponseEvents>, StoreError>;
         end_response(id: &ResponseId, scope: &ScopeId, end: &EndResponse<'_>,
             write: Option<EndWrite<'_>>) -> Result<Answered<Bytes>, WriteError>;
         get_response(id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
@@ -201,7 +203,7 @@ measured! {
             -> Result<Option<Found<Checkpoint>>, WriteError>;
         restore_checkpoint(id: &ThreadId, number: u32, write: &Write<'_>)
             -> Result<Written, WriteError> => written,
-            made(id);
+            copied(id);
         delete_checkpoint(id: &ThreadId, number: u32, conditions: &Conditions)
             -> Result<CheckpointDeleted, WriteError>;
     }
@@ -222,35 +224,35 @@ measured! {
         import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported, imported(id);
         fork(source: &ThreadId, id: &ThreadId, fork: &Fork<'_>)
             -> Result<Written, WriteError> => written,
-            made(id);
+            copied(id);
     }
 }
 
 measured! {
     Owners as owners {
-        list_owned(owner: OwnerTag, order: ThreadOrder, after: Option<&OwnedPlace>, limit: usize)
-            -> Result<ThreadPage<OwnedPlace>, StoreError>;
+        list_owned(owner: OwnerTag, order: ThreadOrder, after: Option<&OwnedPosition>, limit: usize)
+            -> Result<ThreadPage<OwnedPosition>, StoreError>;
         list_threads(after: Option<&ThreadId>, limit: usize)
             -> Result<ThreadPage<ThreadId>, StoreError>;
         peek_thread(id: &ThreadId) -> Result<Option<Thread>, StoreError>;
         count_threads() -> Result<u64, StoreError>;
         owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
-        glance_histories(ids: &[ThreadId], opening: usize)
-            -> Result<Vec<Option<HistoryGlance>>, StoreError>;
+        preview_histories(ids: &[ThreadId], opening: usize)
+            -> Result<Vec<Option<HistoryPreview>>, StoreError>;
         measure_owned(owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
         count_owned(owner: OwnerTag) -> Result<u64, StoreError>;
-        reserve_place(owner: OwnerTag, place: PlaceToken, lasts: Duration)
+        reserve_thread(owner: OwnerTag, reservation: ReservationToken, ttl: Duration)
             -> Result<u64, StoreError>;
-        release_place(owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
+        release_reservation(owner: OwnerTag, reservation: ReservationToken) -> Result<(), StoreError>;
     }
 }
 
 measured! {
     Leases as leases {
-        hold(pool: &str, slots: u16, holder: &str, lasts: Duration)
+        hold(pool: &str, slots: u16, holder: &str, ttl: Duration)
             -> Result<Vec<u16>, StoreError>;
-        introduce(pool: &str, holder: &str, words: &[u8], note: Option<&[u8]>, lasts: Duration)
-            -> Result<Heard, StoreError>;
+        announce(pool: &str, holder: &str, content: &[u8], note: Option<&[u8]>, ttl: Duration)
+            -> Result<Announcements, StoreError>;
         release(pool: &str, holder: &str) -> Result<(), StoreError>;
     }
 }
@@ -297,7 +299,7 @@ measured! {
         ) -> Result<Option<HistoryPage>, WriteError>,
             history(scope) if reader.touch;
         find_item(scope: &ScopeId, access: Access, id: &ItemId)
-            -> Result<Option<ItemPlace>, WriteError>,
+            -> Result<Option<ItemPosition>, WriteError>,
             item(scope);
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>,
@@ -311,13 +313,13 @@ measured! {
 
 measured! {
     Listings as listings {
-        list_add(listing: &Listing<'_>, member: &str, at_ms: u64, look_ms: u64)
+        list_add(listing: &Listing<'_>, member: &str, at_ms: u64, check_ms: u64)
             -> Result<(), StoreError>;
         list_page(listing: &Listing<'_>, offset: u64, limit: usize)
             -> Result<Vec<String>, StoreError>;
         list_remove(name: &str, members: &[String]) -> Result<(), StoreError>;
         list_due(name: &str, by_ms: u64, limit: usize) -> Result<Vec<String>, StoreError>;
-        list_look_again(name: &str, members: &[(String, u64)]) -> Result<(), StoreError>;
+        list_reschedule(name: &str, members: &[(String, u64)]) -> Result<(), StoreError>;
     }
 }
 
@@ -340,7 +342,7 @@ measured! {
             idempotency: Option<IdempotencyKey>,
         ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError>;
         get_namespace(namespace: &Namespace) -> Result<Option<NamespaceRecord>, StoreError>;
-        list_namespaces(after: Option<&NamespacePlace>, limit: usize)
+        list_namespaces(after: Option<&NamespacePosition>, limit: usize)
             -> Result<NamespacePage, StoreError>;
         measure(namespaces: &[Namespace]) -> Result<Vec<Usage>, StoreError>;
         delete_namespace(namespace: &Namespace, idempotency: Option<IdempotencyKey>)
@@ -352,9 +354,9 @@ measured! {
 
 measured! {
     Rates as rates {
-        take_rates(whose: Counted<'_>, rates: &[(RateName, Rate)])
+        take_rates(subject: Counted<'_>, rates: &[(RateName, Rate)])
             -> Result<Option<RateLimited>, StoreError>;
-        give_back_rates(whose: Counted<'_>, rates: &[(RateName, Rate)])
+        give_back_rates(subject: Counted<'_>, rates: &[(RateName, Rate)])
             -> Result<(), StoreError>;
     }
 }

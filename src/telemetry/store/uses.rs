@@ -7,7 +7,8 @@ use threadkeep_domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::{Operation, Thread, ThreadId, Write, Written};
 use threadkeep_stats::Use;
 use threadkeep_store::{
-    Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
+    Destroyed, Found, HistoryPage, Imported, ItemPosition, Part, Rotated, ScopeView, StateBody,
+    Whole,
 };
 
 fn read(id: &ThreadId, bytes: usize, state_bytes: Option<u64>) -> Use<'_> {
@@ -98,7 +99,7 @@ pub(super) fn written<'a>(
 }
 
 /// Returns the use for a write whose values were already in the store.
-pub(super) fn made<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
+pub(super) fn copied<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
     (!written.replayed).then(|| write(id, 0, Some(written.size_bytes)))
 }
 
@@ -132,7 +133,7 @@ pub(super) fn history<'a>(scope: &'a ScopeId, page: &Option<HistoryPage>) -> Opt
     Some(read(scope.thread()?, bytes, None))
 }
 
-pub(super) fn item<'a>(scope: &'a ScopeId, _: &Option<ItemPlace>) -> Option<Use<'a>> {
+pub(super) fn item<'a>(scope: &'a ScopeId, _: &Option<ItemPosition>) -> Option<Use<'a>> {
     Some(read(scope.thread()?, 0, None))
 }
 
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use threadkeep_domain::{Json, Key, Stamp, ThreadPolicy, Value};
 
-    fn sent(replayed: bool) -> Written {
+    fn result(replayed: bool) -> Written {
         Written {
             stamp: Stamp::default(),
             size_bytes: 900,
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_counts_the_values_that_it_sends_and_once() {
+    fn a_write_counts_its_values_once() {
         let id = ThreadId::random();
         let key = || Key::new("k").unwrap();
         let operations = [
@@ -188,12 +189,12 @@ mod tests {
             ..Write::new(&policy)
         };
 
-        let used = written(&id, &write, &sent(false)).unwrap();
+        let used = written(&id, &write, &result(false)).unwrap();
 
         assert!(used.is_write);
         assert_eq!((used.bytes, used.state_bytes), (10, Some(900)));
-        assert!(written(&id, &write, &sent(true)).is_none());
-        assert!(made(&id, &sent(true)).is_none());
+        assert!(written(&id, &write, &result(true)).is_none());
+        assert!(copied(&id, &result(true)).is_none());
     }
 
     #[test]
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_scopes_of_threads_are_uses_of_them() {
+    fn only_thread_scopes_count_as_uses_of_threads() {
         let id = ThreadId::random();
         let session: ScopeId = "session:s".parse().unwrap();
 

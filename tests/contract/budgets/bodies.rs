@@ -22,7 +22,7 @@ const STALL_LIMIT: Duration = Duration::from_secs(2);
 /// Time limit for the server to close all connections with unfinished bodies.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
-async fn unfinished(server: &Server) -> TcpStream {
+async fn connect_without_finishing(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let length = format!("content-length: {BODY_BYTES}\r\ncontent-type: application/json\r\n");
     let head = format!("PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: x\r\n{length}\r\n");
@@ -50,14 +50,17 @@ async fn put_large(thread: &OwnThread) {
             assert_eq!(answer.status, 200);
             return;
         }
-        assert!(start.elapsed() < CLOSE_LIMIT, "nobody is given up");
+        assert!(
+            start.elapsed() < CLOSE_LIMIT,
+            "the server closes no connection"
+        );
         assert_eq!(answer.header("retry-after"), Some("1"));
         answer.problem(503, "overloaded");
     }
 }
 
 #[tokio::test]
-async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
+async fn unfinished_bodies_stay_within_the_memory_for_bodies() {
     let server = builder(Backend::Memory)
         .set("THREADKEEP_WORKER_MAX_BODY_BYTES", MEMORY_BYTES)
         .start();
@@ -66,7 +69,8 @@ async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
     let heartbeat = Heartbeat::start(&server);
     let before = server.peak_bytes();
 
-    let mut unfinished = join_all((0..CONNECTIONS).map(|_| unfinished(&server))).await;
+    let mut connections =
+        join_all((0..CONNECTIONS).map(|_| connect_without_finishing(&server))).await;
     let before_small = server.cpu_time();
     thread.put("state/a", "2").ok().await;
     let small_took = server.cpu_time() - before_small;
@@ -74,11 +78,11 @@ async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
     assert!(small_took < LONGEST_WAIT, "{small_took:?}");
     put_large(&thread).await;
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
-    let answer = raw::read_response(&mut unfinished[CONNECTIONS - 1]).await;
+    let answer = raw::read_response(&mut connections[CONNECTIONS - 1]).await;
     assert_eq!(raw::status(&answer), 503, "{answer}");
     let cost = server.peak_bytes() - before;
-    let most = 2 * MEMORY_BYTES + CONNECTIONS as u64 * CONNECTION_BYTES;
-    assert!(cost < most, "{cost} bytes of {most}");
-    drop(unfinished);
-    await_resident(&server, before + most / 2 + 30 * MB).await;
+    let limit = 2 * MEMORY_BYTES + CONNECTIONS as u64 * CONNECTION_BYTES;
+    assert!(cost < limit, "{cost} bytes of {limit}");
+    drop(connections);
+    await_resident(&server, before + limit / 2 + 30 * MB).await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 
 use crate::budgets::{MB, builder};
-use crate::support::places::{program, scratch};
+use crate::support::paths::{program, scratch};
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
@@ -59,25 +59,25 @@ async fn peak_bytes(server: &Server, command: &str, input: Option<&Path>, output
     }
 }
 
-fn assert_small_growth(what: &str, before: u64, after: u64) {
+fn assert_small_growth(subject: &str, before: u64, after: u64) {
     let grown = after.saturating_sub(before);
-    assert!(grown < GROWTH_BYTES, "{what} grew by {grown} bytes");
+    assert!(grown < GROWTH_BYTES, "{subject} grew by {grown} bytes");
 }
 
 #[tokio::test]
-async fn a_service_streams_through_little_memory_on_both_sides() {
+async fn exports_and_imports_use_little_memory_on_both_sides() {
     let (from, to) = (server(), server());
-    let (small, large, told) = (path("small"), path("large"), path("told"));
+    let (small, large, report) = (path("small"), path("large"), path("report"));
     from.client().thread().put("state/k", "1").ok().await;
-    let one = peak_bytes(&from, "export", None, &small).await;
-    let one_in = peak_bytes(&to, "import", Some(&small), &told).await;
+    let export_small = peak_bytes(&from, "export", None, &small).await;
+    let import_small = peak_bytes(&to, "import", Some(&small), &report).await;
     fill(&from).await;
     let before = (from.peak_bytes(), to.peak_bytes());
 
-    let all = peak_bytes(&from, "export", None, &large).await;
+    let export_large = peak_bytes(&from, "export", None, &large).await;
     let moved = fs::metadata(&large).unwrap().len();
     assert!(moved > (THREADS * STATE_BYTES) as u64, "{moved}");
-    assert_small_growth("the command that exports", one, all);
+    assert_small_growth("the command that exports", export_small, export_large);
     assert_small_growth("the server that exports", before.0, from.peak_bytes());
 
     let text = fs::read(&large).unwrap();
@@ -89,15 +89,15 @@ async fn a_service_streams_through_little_memory_on_both_sides() {
         .copied()
         .collect();
     fs::write(&large, rest).unwrap();
-    let all_in = peak_bytes(&to, "import", Some(&large), &told).await;
-    assert_small_growth("the command that imports", one_in, all_in);
+    let import_large = peak_bytes(&to, "import", Some(&large), &report).await;
+    assert_small_growth("the command that imports", import_small, import_large);
     assert_small_growth("the server that imports", before.1, to.peak_bytes());
     assert!(
-        fs::read_to_string(&told)
+        fs::read_to_string(&report)
             .unwrap()
             .starts_with(&format!("imported       {THREADS}\n"))
     );
-    for file in [small, large, told] {
+    for file in [small, large, report] {
         fs::remove_file(file).unwrap();
     }
 }

@@ -30,7 +30,7 @@ fn state(thread: usize) -> String {
 /// Covers two cases that are hard for the allocator: each worker thread allocates separately, and values are freed by a
 /// thread other than the one that allocated them.
 #[tokio::test]
-async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
+async fn peak_memory_is_returned_while_the_server_is_idle() {
     let server = builder(Backend::Memory)
         .set("THREADKEEP_ARCHIVE_SECONDS", 1)
         .set("THREADKEEP_EVENT_LOG_SECONDS", 1)
@@ -39,9 +39,9 @@ async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
     server.client().thread().put("state", &state(0)).ok().await;
     let before = server.resident_bytes();
     let threads: Vec<_> = (0..THREADS).map(|_| server.client().thread()).collect();
-    for (number, many) in threads.chunks(8).enumerate() {
+    for (number, batch) in threads.chunks(8).enumerate() {
         let states = state(number);
-        join_all(many.iter().map(|thread| thread.put("state", &states).ok())).await;
+        join_all(batch.iter().map(|thread| thread.put("state", &states).ok())).await;
     }
     let peak = server.resident_bytes();
     assert!(peak > before + 60 * MB, "{before} before, {peak} at most");
@@ -57,14 +57,14 @@ async fn memory_of_a_peak_goes_back_while_nobody_asks_for_anything() {
 }
 
 #[tokio::test]
-async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
+async fn idle_connections_keep_little_memory_from_their_bodies() {
     let server = builder(Backend::Memory).start();
     let body = "x".repeat(BODY_BYTES);
     let before = server.resident_bytes();
     let threads: Vec<_> = (0..CONNECTIONS).map(|_| server.client().thread()).collect();
 
-    for many in threads.chunks(8) {
-        let sending = many.iter().map(async |thread| {
+    for batch in threads.chunks(8) {
+        let sending = batch.iter().map(async |thread| {
             for _ in 0..2 {
                 let sent = thread.put("state/a", &body);
                 sent.refused(400, "invalid_json").await;
@@ -73,8 +73,8 @@ async fn connections_keep_little_of_the_bodies_that_they_have_sent() {
         join_all(sending).await;
     }
 
-    let most = CONNECTIONS as u64 * CONNECTION_BYTES + 12 * MB;
-    await_freed(&server, before, before + most).await;
+    let limit = CONNECTIONS as u64 * CONNECTION_BYTES + 12 * MB;
+    await_freed(&server, before, before + limit).await;
 }
 
 #[tokio::test]
@@ -90,8 +90,8 @@ async fn an_idle_connection_keeps_no_buffers() {
 
     let idle = idle_connections(&server, CONNECTIONS).await;
 
-    let most = CONNECTIONS as u64 * IDLE_BYTES;
-    await_freed(&server, before, before + most).await;
+    let limit = CONNECTIONS as u64 * IDLE_BYTES;
+    await_freed(&server, before, before + limit).await;
     drop(idle);
 }
 
@@ -107,14 +107,17 @@ async fn idle_connections(server: &Server, count: usize) -> Vec<TcpStream> {
     idle
 }
 
-/// Waits until the server uses at most `most` bytes. Sends no requests, because they would make the allocator return
+/// Waits until the server uses at most `limit` bytes. Sends no requests, because they would make the allocator return
 /// freed memory.
-async fn await_freed(server: &Server, before: u64, most: u64) {
+async fn await_freed(server: &Server, before: u64, limit: u64) {
     let start = Instant::now();
-    while server.resident_bytes() > most {
+    while server.resident_bytes() > limit {
         let now = server.resident_bytes();
         let numbers = format!("{before} bytes before, {now} now");
-        assert!(start.elapsed() < WAIT_LIMIT, "memory stays: {numbers}");
+        assert!(
+            start.elapsed() < WAIT_LIMIT,
+            "memory is not returned: {numbers}"
+        );
         sleep(Duration::from_millis(100)).await;
     }
 }

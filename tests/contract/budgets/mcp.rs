@@ -29,7 +29,7 @@ fn message(method: &str, params: &str) -> String {
 
 /// Returns a message whose parameters precede its method. A parser that tries one type per known method may buffer such
 /// parameters once for each method.
-fn late(method: &str, params: &str) -> String {
+fn params_first(method: &str, params: &str) -> String {
     format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
 }
 
@@ -42,10 +42,10 @@ fn many_values(bytes: usize) -> Vec<String> {
     vec![
         message("tools/call", &fill(write, "0", "]}}")),
         message("tools/call", &fill(tasks, "{}", "]}}")),
-        late("tools/call", &fill(meta, "[]", "]}}")),
-        late("initialize", &fill(client, "0", "]}}}}")),
-        late("nothing/at_all", &fill("[", "{}", "]")),
-        late("notifications/x", &fill(r#"{"_meta":["#, "[[]]", "]}")),
+        params_first("tools/call", &fill(meta, "[]", "]}}")),
+        params_first("initialize", &fill(client, "0", "]}}}}")),
+        params_first("nothing/at_all", &fill("[", "{}", "]")),
+        params_first("notifications/x", &fill(r#"{"_meta":["#, "[[]]", "]}")),
         fill("[", r#"{"id":1}"#, "]"),
         "[".repeat(bytes),
     ]
@@ -57,8 +57,8 @@ fn many_parts(bytes: usize) -> Vec<String> {
     let fill = |before: &str, part, after| filled(before, part, after, bytes);
     vec![
         message("tools/call", &fill(write, r#""key":0"#, "}}")),
-        late("resources/read", &fill("{", r#""uri":"""#, "}")),
-        late("ping", &format!(r#"{{"x":"{escapes}"}}"#)),
+        params_first("resources/read", &fill("{", r#""uri":"""#, "}")),
+        params_first("ping", &format!(r#"{{"x":"{escapes}"}}"#)),
         fill("{", r#""id":1"#, "}"),
     ]
 }
@@ -85,17 +85,17 @@ async fn assert_cheap(messages: &[String], count: usize) {
 }
 
 #[tokio::test]
-async fn messages_of_many_values_cost_little() {
+async fn messages_with_many_values_use_little_memory() {
     assert_cheap(&many_values(MESSAGE_BYTES), MESSAGES).await;
 }
 
 #[tokio::test]
-async fn messages_of_many_members_or_escapes_cost_little() {
+async fn messages_with_many_members_or_escapes_use_little_memory() {
     assert_cheap(&many_parts(MESSAGE_BYTES), 4).await;
 }
 
 #[tokio::test]
-async fn messages_past_the_limit_are_not_kept() {
+async fn oversized_messages_are_not_buffered() {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
     let messages = many_values(2_000_000);
@@ -115,7 +115,7 @@ async fn messages_past_the_limit_are_not_kept() {
 }
 
 #[tokio::test]
-async fn answers_have_a_length_and_count_like_other_large_answers() {
+async fn answers_have_a_content_length() {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
 

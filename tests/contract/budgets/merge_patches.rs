@@ -5,9 +5,9 @@ use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 /// Maximum memory for a merge of two values of up to 1 MB.
-const MOST_BYTES: u64 = 50 * MB;
+const BYTES_MAX: u64 = 50 * MB;
 
-async fn started(backend: Backend) -> (Server, OwnThread, u64) {
+async fn start(backend: Backend) -> (Server, OwnThread, u64) {
     let server = builder(backend).start();
     let thread = server.client().thread();
     thread.put("state/warm", "0").ok().await;
@@ -19,8 +19,8 @@ fn repeated(member: &str, times: usize) -> String {
     format!("{{{}}}", vec![member; times].join(","))
 }
 
-async fn a_patch_of_a_repeated_key_costs_no_more_than_both_bodies(backend: Backend) {
-    let (server, thread, before) = started(backend).await;
+async fn a_patch_of_a_repeated_key_uses_little_memory(backend: Backend) {
+    let (server, thread, before) = start(backend).await;
     let heartbeat = Heartbeat::start(&server);
 
     for (times, bytes) in [(20_000, 900_000), (2_000, 500_000)] {
@@ -33,13 +33,13 @@ async fn a_patch_of_a_repeated_key_costs_no_more_than_both_bodies(backend: Backe
         assert_eq!(value.len(), r#"{"x":""}"#.len() + bytes);
     }
 
-    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(server.peak_bytes() - before < BYTES_MAX);
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
 /// Each of 14 nested levels repeats its key, so the innermost object appears 16,384 times.
-async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) {
-    let (server, thread, before) = started(backend).await;
+async fn a_key_repeated_at_every_level_is_merged_once(backend: Backend) {
+    let (server, thread, before) = start(backend).await;
     let object = (0..14).fold("{}".to_owned(), |inner, _| {
         format!(r#"{{"x":{inner},"x":{inner}}}"#)
     });
@@ -54,14 +54,14 @@ async fn a_key_that_is_repeated_at_every_level_is_merged_once(backend: Backend) 
         .await;
 
     assert_eq!(thread.get("state/a").ok().await.text(), patch);
-    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(server.peak_bytes() - before < BYTES_MAX);
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
 /// The patch has 15,000 members. The target repeats one object 30,000 times. Merging into each copy would take 450
 /// million steps.
-async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
-    let (server, thread, before) = started(backend).await;
+async fn a_repeated_object_is_merged_once(backend: Backend) {
+    let (server, thread, before) = start(backend).await;
     let object = repeated(r#""x":{}"#, 30_000);
     thread.put("state/a", &object).ok().await;
     let heartbeat = Heartbeat::start(&server);
@@ -74,13 +74,13 @@ async fn an_object_that_is_repeated_is_merged_into_once(backend: Backend) {
         .await;
 
     assert_eq!(thread.get("state/a").ok().await.text(), patch);
-    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(server.peak_bytes() - before < BYTES_MAX);
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
 /// The patch and the target each have 100,000 objects of six bytes.
-async fn a_patch_of_small_objects_costs_a_small_multiple_of_its_length(backend: Backend) {
-    let (server, thread, before) = started(backend).await;
+async fn a_patch_of_small_objects_uses_a_small_multiple_of_its_length(backend: Backend) {
+    let (server, thread, before) = start(backend).await;
     let chain = format!("{}{{}}{}", "{\"\":".repeat(499), "}".repeat(499));
     let chains = |count: usize| {
         let chains: Vec<_> = (0..count).map(|n| format!("\"{n}\":{chain}")).collect();
@@ -96,11 +96,11 @@ async fn a_patch_of_small_objects_costs_a_small_multiple_of_its_length(backend: 
         .await;
 
     assert_eq!(thread.get("state/a").ok().await.text(), object);
-    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(server.peak_bytes() - before < BYTES_MAX);
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-async fn metadata_past_its_limit_costs_no_more_than_the_body(backend: Backend) {
+async fn oversized_metadata_uses_little_memory(backend: Backend) {
     let server = builder(backend).start();
     let thread = server.client().thread();
     let metadata = repeated(r#""x":0"#, 2_700);
@@ -117,12 +117,12 @@ async fn metadata_past_its_limit_costs_no_more_than_the_body(backend: Backend) {
 
     assert_eq!(problem["limit_bytes"], 16_384);
     assert_eq!(problem["attempted_bytes"], patch.len());
-    assert!(server.peak_bytes() - before < MOST_BYTES);
+    assert!(server.peak_bytes() - before < BYTES_MAX);
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-async fn a_merge_past_the_limit_names_the_size_it_would_have_had(backend: Backend) {
-    let (_server, thread, _) = started(backend).await;
+async fn an_oversized_merge_reports_the_size_of_its_result(backend: Backend) {
+    let (_server, thread, _) = start(backend).await;
     let old = format!(r#"{{"x":0,"k":"{}","x":0}}"#, "y".repeat(600_000));
     let size = thread.put("state/a", &old).ok().await.json()["size_bytes"].clone();
 
@@ -138,10 +138,10 @@ async fn a_merge_past_the_limit_names_the_size_it_would_have_had(backend: Backen
 }
 
 with_own_servers!(
-    a_patch_of_a_repeated_key_costs_no_more_than_both_bodies,
-    a_key_that_is_repeated_at_every_level_is_merged_once,
-    an_object_that_is_repeated_is_merged_into_once,
-    a_patch_of_small_objects_costs_a_small_multiple_of_its_length,
-    metadata_past_its_limit_costs_no_more_than_the_body,
-    a_merge_past_the_limit_names_the_size_it_would_have_had,
+    a_patch_of_a_repeated_key_uses_little_memory,
+    a_key_repeated_at_every_level_is_merged_once,
+    a_repeated_object_is_merged_once,
+    a_patch_of_small_objects_uses_a_small_multiple_of_its_length,
+    oversized_metadata_uses_little_memory,
+    an_oversized_merge_reports_the_size_of_its_result,
 );

@@ -29,19 +29,17 @@ fn builder(backend: Backend) -> Builder {
     Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
 }
 
-/// Waits until the server's resident memory is at most `most_bytes`. Sends requests, because the allocator returns
+/// Waits until the server's resident memory is at most `limit` bytes. Sends requests, because the allocator returns
 /// memory only while the server works.
-async fn await_resident(server: &Server, most_bytes: u64) {
-    let given_back = async {
-        while server.resident_bytes() > most_bytes {
+async fn await_resident(server: &Server, limit: u64) {
+    let memory_returned = async {
+        while server.resident_bytes() > limit {
             server.client().get("/healthz").ok().await;
             sleep(Duration::from_millis(20)).await;
         }
     };
-    let is_given_back = timeout(Duration::from_secs(120), given_back).await.is_ok();
-    assert!(
-        is_given_back,
-        "{} bytes are in use",
-        server.resident_bytes()
-    );
+    let is_returned = timeout(Duration::from_secs(120), memory_returned)
+        .await
+        .is_ok();
+    assert!(is_returned, "{} bytes are in use", server.resident_bytes());
 }

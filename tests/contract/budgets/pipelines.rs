@@ -35,7 +35,7 @@ async fn pipeline(server: &Server) -> Option<TcpStream> {
 }
 
 #[tokio::test]
-async fn clients_that_pipeline_without_reading_cost_little() {
+async fn clients_that_pipeline_without_reading_use_little_memory() {
     let server = builder(Backend::Memory).start();
     let thread = server.client().thread();
     thread.put("state/a", "1").ok().await;
@@ -65,11 +65,11 @@ async fn clients_that_pipeline_without_reading_cost_little() {
 /// Rejected connections do not count towards the limit of served connections. A separate limit applies to the rejected
 /// connections that the server keeps open.
 #[tokio::test]
-async fn few_refused_connections_are_held_for_their_answer() {
-    const MOST: usize = 8;
+async fn few_rejected_connections_stay_open() {
+    const CONNECTIONS_MAX: usize = 8;
     let server = builder(Backend::Memory)
         .set("THREADKEEP_WORKERS", 1)
-        .set("THREADKEEP_WORKER_MAX_CONNECTIONS", MOST)
+        .set("THREADKEEP_WORKER_MAX_CONNECTIONS", CONNECTIONS_MAX)
         .start();
     let before = server.open_files();
     let refused = format!("GET / HTTP/1.1\r\nupgrade: {}\r\n", "b".repeat(300));
@@ -83,5 +83,5 @@ async fn few_refused_connections_are_held_for_their_answer() {
     }
 
     let open = server.open_files() - before;
-    assert!(open <= 64 + 2 * MOST, "{open} sockets");
+    assert!(open <= 64 + 2 * CONNECTIONS_MAX, "{open} sockets");
 }

@@ -1,7 +1,7 @@
 //! Tests limits on how long one request from an anonymous client can block Redis for all other clients.
 //!
-//! Each request takes 5 to 20 ms on an idle machine from 2024. [`MOST`] is twice the documented limit of 25 ms, because
-//! other processes may share the processor's caches.
+//! Each request takes 5 to 20 ms on an idle machine from 2024. [`BLOCKED_MAX`] is twice the documented limit of 25 ms,
+//! because other processes may share the processor's caches.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::client::OwnThread;
 use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-const MOST: Duration = Duration::from_millis(50);
+const BLOCKED_MAX: Duration = Duration::from_millis(50);
 /// Default maximum number of keys in a state.
 const KEYS: usize = 10_000;
 
@@ -71,14 +71,14 @@ fn ones(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_whole_new_state_holds_redis_for_a_moment() {
+async fn replacing_a_state_blocks_redis_briefly() {
     let scene = Scene::start();
     let (old, new) = (object("old", KEYS, "0"), object("new", KEYS, "[1]"));
 
     scene
         .redis
         .assert_below(
-            MOST,
+            BLOCKED_MAX,
             async || scene.watched(&old).await,
             async |watched| {
                 watched.thread.put("state", &new).ok().await;
@@ -91,7 +91,7 @@ async fn a_whole_new_state_holds_redis_for_a_moment() {
     scene
         .redis
         .assert_below(
-            MOST,
+            BLOCKED_MAX,
             async || (),
             async |()| {
                 client.post("/v1/threads").json(&body).ok().await;
@@ -101,7 +101,7 @@ async fn a_whole_new_state_holds_redis_for_a_moment() {
 }
 
 #[tokio::test]
-async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
+async fn the_largest_merge_patch_blocks_redis_briefly() {
     let scene = Scene::start();
     let old = object("k", KEYS, r#"{"a":1}"#);
     let objects = object("k", KEYS, r#"{"b":2}"#);
@@ -115,7 +115,7 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
         scene
             .redis
             .assert_below(
-                MOST,
+                BLOCKED_MAX,
                 async || scene.watched(&old).await,
                 async |watched| {
                     watched.thread.merge_patch(&patch).ok().await;
@@ -132,14 +132,14 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
 
 /// The server may combine concurrent pushes into one call.
 #[tokio::test]
-async fn many_pushes_onto_a_large_text_hold_redis_for_a_moment() {
+async fn many_pushes_onto_a_large_string_block_redis_briefly() {
     let scene = Scene::start();
     let text = format!(r#"{{"k":"{}"}}"#, "x".repeat(1_000_000));
 
     scene
         .redis
         .assert_each_below(
-            MOST,
+            BLOCKED_MAX,
             async || scene.thread(&text).await,
             async |thread| {
                 let push = || async {
@@ -153,7 +153,7 @@ async fn many_pushes_onto_a_large_text_hold_redis_for_a_moment() {
 }
 
 #[tokio::test]
-async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
+async fn pushes_that_truncate_arrays_block_redis_briefly() {
     let scene = Scene::start();
     let push = |key: String, window: usize| {
         format!(r#"{{"op":"push","key":"{key}","value":1,"max_records":{window}}}"#)
@@ -178,7 +178,7 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
         scene
             .redis
             .assert_below(
-                MOST,
+                BLOCKED_MAX,
                 async || scene.thread(state).await,
                 async |thread| {
                     thread.merge(&format!("[{operations}]")).ok().await;
@@ -189,7 +189,7 @@ async fn pushes_that_cut_arrays_hold_redis_for_a_moment() {
 }
 
 #[tokio::test]
-async fn reads_of_all_that_a_state_may_have_hold_redis_for_a_moment() {
+async fn reads_of_the_largest_states_block_redis_briefly() {
     let scene = Scene::start();
     let keys = object("k", KEYS, "0");
     let named: Vec<_> = (0..1_500).map(|number| format!("key=k{number}")).collect();
@@ -207,7 +207,7 @@ async fn reads_of_all_that_a_state_may_have_hold_redis_for_a_moment() {
         scene
             .redis
             .assert_below(
-                MOST,
+                BLOCKED_MAX,
                 async || (),
                 async |()| {
                     thread.get(path).ok().await;
@@ -218,7 +218,7 @@ async fn reads_of_all_that_a_state_may_have_hold_redis_for_a_moment() {
 }
 
 #[tokio::test]
-async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
+async fn an_item_that_displaces_thousands_blocks_redis_briefly() {
     const ITEMS: usize = 15_000;
     let scene = Scene::start();
     let thread = scene.thread("{}").await;
@@ -236,7 +236,7 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
     // retries find the item stored, and cost almost nothing
     scene
         .redis
-        .assert_each_below(MOST, async || (), request)
+        .assert_each_below(BLOCKED_MAX, async || (), request)
         .await;
 
     let page = thread.get("history?limit=1000").ok().await.json();
@@ -247,7 +247,7 @@ async fn an_item_that_takes_the_place_of_thousands_holds_redis_for_moments() {
 }
 
 #[tokio::test]
-async fn an_erasure_holds_redis_for_moments() {
+async fn an_erasure_blocks_redis_briefly() {
     const THREADS: usize = 400;
     let scene = Scene::start();
     let client = scene.server.client();
@@ -259,12 +259,12 @@ async fn an_erasure_holds_redis_for_moments() {
         thread.post("checkpoints", "{}").ok().await;
         thread.post("rotate", "").ok().await;
     };
-    let below = Duration::from_millis(4);
+    let limit = Duration::from_millis(4);
 
     scene
         .redis
         .assert_each_below(
-            below,
+            limit,
             async || {
                 stream::iter(0..THREADS)
                     .for_each_concurrent(32, create)
@@ -280,7 +280,7 @@ async fn an_erasure_holds_redis_for_moments() {
 }
 
 #[tokio::test]
-async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments() {
+async fn listing_an_owners_threads_blocks_redis_briefly() {
     const THREADS: usize = 1_000;
     let scene = Scene::start();
     let client = scene.server.client();
@@ -304,23 +304,23 @@ async fn a_page_of_an_owners_threads_costs_redis_little_and_holds_it_for_moments
         "/v1/threads?owner=ann&order=created",
         "/v1/threads",
     ] {
-        let below = Duration::from_millis(10);
+        let limit = Duration::from_millis(10);
         scene
             .redis
-            .assert_below(below, async || (), page(path))
+            .assert_below(limit, async || (), page(path))
             .await;
     }
     for path in ["/v1/threads?owner=ann&metadata.n=-1", "/v1/owners/ann"] {
-        let below = Duration::from_millis(4);
+        let limit = Duration::from_millis(4);
         scene
             .redis
-            .assert_each_below(below, async || (), page(path))
+            .assert_each_below(limit, async || (), page(path))
             .await;
     }
 }
 
 #[tokio::test]
-async fn forks_exports_and_imports_of_large_threads_hold_redis_for_moments() {
+async fn forks_exports_and_imports_of_large_threads_block_redis_briefly() {
     const ITEMS: usize = 5_000;
     let scene = Scene::start();
     let thread = scene.thread(&object("k", KEYS, "0")).await;
@@ -353,8 +353,14 @@ async fn forks_exports_and_imports_of_large_threads_hold_redis_for_moments() {
             import.bearer(API_SECRET).json(&document).ok().await;
         };
         let redis = &scene.redis;
-        redis.assert_each_below(MOST, async || (), export).await;
-        redis.assert_each_below(MOST, async || (), fork).await;
-        redis.assert_each_below(MOST, async || (), import).await;
+        redis
+            .assert_each_below(BLOCKED_MAX, async || (), export)
+            .await;
+        redis
+            .assert_each_below(BLOCKED_MAX, async || (), fork)
+            .await;
+        redis
+            .assert_each_below(BLOCKED_MAX, async || (), import)
+            .await;
     }
 }

@@ -24,7 +24,7 @@ async fn assert_bounded(server: &Server, before: u64) {
     assert!(grown < RESIDENT_BYTES_MAX, "{grown}");
 }
 
-async fn until_full(write: impl AsyncFn(u64) -> u16) {
+async fn fill(write: impl AsyncFn(u64) -> u16) {
     for number in 0..100_000 {
         let status = write(number).await;
         if status == 503 {
@@ -32,12 +32,12 @@ async fn until_full(write: impl AsyncFn(u64) -> u16) {
         }
         assert!(status < 300, "{status}");
     }
-    panic!("it was never full");
+    panic!("the store was never full");
 }
 
 /// All threads together have 180 MB of content.
 #[tokio::test]
-async fn threads_that_were_destroyed_give_way_to_new_ones() {
+async fn destroyed_threads_are_evicted_for_new_ones() {
     let server = start();
     let before = server.resident_bytes();
     let heartbeat = Heartbeat::start(&server);
@@ -67,7 +67,7 @@ async fn threads_that_were_destroyed_give_way_to_new_ones() {
 }
 
 #[tokio::test]
-async fn small_keys_are_counted_with_what_they_cost() {
+async fn small_keys_count_with_their_overhead() {
     let server = start();
     let before = server.resident_bytes();
     let members: Vec<_> = (0..8_000)
@@ -75,7 +75,7 @@ async fn small_keys_are_counted_with_what_they_cost() {
         .collect();
     let state = format!("{{{}}}", members.join(","));
 
-    until_full(async |_| {
+    fill(async |_| {
         let thread = server.client().thread();
         thread.put("state", &state).send().await.status
     })
@@ -85,11 +85,11 @@ async fn small_keys_are_counted_with_what_they_cost() {
 }
 
 #[tokio::test]
-async fn small_threads_and_remembered_answers_are_counted_with_what_they_cost() {
+async fn small_threads_and_stored_answers_count_with_their_overhead() {
     let server = start();
     let before = server.resident_bytes();
 
-    until_full(async |number| {
+    fill(async |number| {
         let writes = (0..50).map(|part| {
             let thread = server.client().thread();
             let put = thread.put("state/k", "1");
@@ -108,7 +108,7 @@ async fn small_threads_and_remembered_answers_are_counted_with_what_they_cost() 
 }
 
 #[tokio::test]
-async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
+async fn a_full_store_still_allows_reads_and_deletions() {
     let server = start();
     let first = server.client().thread();
     let put = || first.put("state/k", "1").header("idempotency-key", "k");
@@ -123,7 +123,7 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     };
     compact("c", 2).ok().await;
     let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(900_000));
-    until_full(async |_| {
+    fill(async |_| {
         let thread = server.client().thread();
         thread.put("state", &state).send().await.status
     })

@@ -19,7 +19,7 @@ fn filled(before: &str, part: &str, after: &str) -> String {
     format!("{before}{parts}{after}")
 }
 
-async fn cost(bodies: &[(&str, String)]) -> Vec<Answer> {
+async fn send_within_limits(bodies: &[(&str, String)]) -> Vec<Answer> {
     let server = builder(Backend::Memory).start();
     let client = server.client();
     let heartbeat = Heartbeat::start(&server);
@@ -43,7 +43,7 @@ async fn cost(bodies: &[(&str, String)]) -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn lists_are_counted_before_their_elements_are_read() {
+async fn list_lengths_are_checked_before_elements_are_parsed() {
     let tool = "/v1/tools/tasks_write";
     let inner = filled(r#"{"tasks":["#, "{}", "]}");
     let text = json!({"scope": "thread:current", "arguments": inner}).to_string();
@@ -79,7 +79,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
         ),
     ];
 
-    let answers = cost(&bodies).await;
+    let answers = send_within_limits(&bodies).await;
 
     let too_many = json!({"error": "a list may have at most 1000 tasks"});
     assert_eq!(answers[0].json(), too_many);
@@ -91,7 +91,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
 
 /// Reads a 32 KiB value 127 times. As JSON inside JSON, the results would take 29 MB.
 #[tokio::test]
-async fn the_answers_to_one_message_are_bounded() {
+async fn the_results_of_one_message_are_bounded() {
     let call = |arguments: serde_json::Value, name| {
         let function = json!({"name": name, "arguments": arguments.to_string()});
         json!({"id": "x", "type": "function", "function": function})
@@ -103,7 +103,7 @@ async fn the_answers_to_one_message_are_bounded() {
     calls.insert(0, write);
     let body = json!({"scope": "thread:current", "tool_calls": calls}).to_string();
 
-    let answers = cost(&[("/v1/tool-calls", body)]).await;
+    let answers = send_within_limits(&[("/v1/tool-calls", body)]).await;
 
     for answer in answers {
         assert_eq!(answer.status, 200, "{}", answer.text());

@@ -54,8 +54,8 @@ impl Catalog {
                 }
             }
         }
-        for (place, name) in foreign::NAMES.iter().enumerate() {
-            let kind = Kind::Foreign(place);
+        for (index, name) in foreign::NAMES.iter().enumerate() {
+            let kind = Kind::Foreign(index);
             operations.push(Operation {
                 name: (*name).into(),
                 kind,
@@ -83,7 +83,7 @@ impl Catalog {
         dice: &mut Dice,
     ) -> Request {
         match &operation.kind {
-            Kind::Foreign(place) => foreign::request(*place, world, dice),
+            Kind::Foreign(index) => foreign::request(*index, world, dice),
             Kind::Documented { method, path } => {
                 let (sent_as, _) = operation.name.split_once(' ').unwrap();
                 let mut request = self.documented(method, path, world, dice);
@@ -103,13 +103,13 @@ impl Catalog {
             let parameter = schemas.resolved(parameter);
             // `<key>` stands for any name
             let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
-            let place = parameter["in"].as_str().unwrap();
-            let known_as = name.to_ascii_lowercase();
+            let location = parameter["in"].as_str().unwrap();
+            let lowercase_name = name.to_ascii_lowercase();
             if parameter["required"] != true && !dice.one_in(OPTIONAL_ONE_IN) {
                 continue;
             }
-            let value = match place {
-                "header" if known_as == "x-turn-token" => world.token(&own, dice).into(),
+            let value = match location {
+                "header" if lowercase_name == "x-turn-token" => world.token(&own, dice).into(),
                 "path"
                     if parameter["schema"]["pattern"]
                         .as_str()
@@ -117,11 +117,11 @@ impl Catalog {
                 {
                     own.clone().into()
                 }
-                _ => schemas.value(&parameter["schema"], &known_as, world, dice),
+                _ => schemas.value(&parameter["schema"], &lowercase_name, world, dice),
             };
-            match place {
+            match location {
                 "path" => target = target.replace(&format!("{{{name}}}"), &percent(&plain(&value))),
-                "header" => request = request.header(&known_as, plain(&value)),
+                "header" => request = request.header(&lowercase_name, plain(&value)),
                 _ if value.is_array() => {
                     for one in value.as_array().unwrap() {
                         request = request.parameter(name, percent(&plain(one)));
@@ -158,31 +158,32 @@ impl Catalog {
 }
 
 fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Dice) -> Request {
-    let ways: Vec<&str> = security
+    let schemes: Vec<&str> = security
         .as_array()
         .into_iter()
         .flatten()
-        .map(|way| {
-            way.as_object()
+        .map(|scheme| {
+            scheme
+                .as_object()
                 .unwrap()
                 .keys()
                 .next()
                 .map_or("", String::as_str)
         })
         .collect();
-    if ways.is_empty() {
+    if schemes.is_empty() {
         // the operation needs no credentials, but returns more if an API key is sent
         return match dice.one_in(2) {
             true => request.header("authorization", bearer()),
             false => request,
         };
     }
-    let way = match ways.contains(&"api_key") && dice.one_in(2) {
+    let scheme = match schemes.contains(&"api_key") && dice.one_in(2) {
         // prefer the API key, because it grants the most rights
         true => "api_key",
-        false => dice.word(&ways),
+        false => dice.word(&schemes),
     };
-    match way {
+    match scheme {
         "api_key" => request.header("authorization", bearer()),
         "thread_id" => request.header("x-thread-id", signed(own)),
         "cookie" => request.header("cookie", cookie(own)),

@@ -1,15 +1,15 @@
 use super::catalog::Catalog;
 use super::dice::Dice;
-use super::foreign::WITHOUT_SUCCESS;
+use super::foreign::EXPECTED_FAILURES;
 use super::wire::{Link, Sent};
-use super::world::{Made, World};
+use super::world::{Objects, World};
 use crate::support::server::{Backend, Server};
 
 /// Maximum number of requests per operation. At least one of them must succeed.
-const TRIES: u64 = 400;
+const ATTEMPTS_MAX: u64 = 400;
 
 #[tokio::test]
-async fn each_operation_of_each_protocol_is_done_when_it_is_asked_for_as_it_should_be() {
+async fn every_operation_succeeds_with_a_valid_request() {
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_LOG", "error,threadkeep::app=info")
         .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
@@ -17,16 +17,16 @@ async fn each_operation_of_each_protocol_is_done_when_it_is_asked_for_as_it_shou
         .set("THREADKEEP_CORS_ORIGINS", "https://app.example.com")
         .start();
     let catalog = Catalog::read();
-    let made = Made::on(&server.client()).await.unwrap();
+    let objects = Objects::create(&server.client()).await.unwrap();
 
     let mut failing = Vec::new();
     for operation in catalog.operations() {
         let mut last = String::new();
         let mut is_done = false;
-        for number in 0..TRIES {
+        for number in 0..ATTEMPTS_MAX {
             let mut link = Link::open(server.address()).await.unwrap();
             let world = World {
-                made: &made,
+                objects: &objects,
                 block: number / 16,
             };
             let mut requests = Vec::new();
@@ -52,7 +52,7 @@ async fn each_operation_of_each_protocol_is_done_when_it_is_asked_for_as_it_shou
                 break;
             }
         }
-        let is_expected = !WITHOUT_SUCCESS
+        let is_expected = !EXPECTED_FAILURES
             .iter()
             .any(|(name, _)| *name == operation.name);
         if is_done != is_expected {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::dice::Dice;
 use super::request::Request;
-use super::schema::free;
+use super::schema::any_value;
 use super::world::{World, bearer, percent, relay_key, signed};
 
 pub(super) const NAMES: [&str; 66] = [
@@ -76,7 +76,7 @@ pub(super) const NAMES: [&str; 66] = [
     "DELETE /v1/conversations/{conversation}/items/{item}",
 ];
 
-pub(super) const WITHOUT_SUCCESS: [(&str, &str); 10] = [
+pub(super) const EXPECTED_FAILURES: [(&str, &str); 10] = [
     (
         "GET /mcp",
         "the server has no stream of its own to offer: 405",
@@ -95,10 +95,10 @@ pub(super) const WITHOUT_SUCCESS: [(&str, &str); 10] = [
     ("HEAD /v1/threads/{id}/history/segments/{n}", NO_SUMMARY),
 ];
 const NO_SUMMARY: &str =
-    "a summary has to name the number of the items that it replaces: 412, and no segment: 404";
+    "a summary must state how many items it replaces (412), so no segment exists (404)";
 
-pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Request {
-    let name = NAMES[place];
+pub(super) fn request(index: usize, world: World<'_>, dice: &mut Dice) -> Request {
+    let name = NAMES[index];
     let (method, path) = name.split_once(' ').unwrap();
     if method == "mcp" {
         return message(path, world, dice);
@@ -161,8 +161,12 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
 }
 
 fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
-    let [handle, session, run] = [&world.made.handles, &world.made.sessions, &world.made.runs]
-        .map(|made| dice.pick(made).clone());
+    let [handle, session, run] = [
+        &world.objects.handles,
+        &world.objects.sessions,
+        &world.objects.runs,
+    ]
+    .map(|objects| dice.pick(objects).clone());
     path.replace("{handle}", &handle)
         .replace("{session}", &session)
         .replace("{run}", &run)
@@ -201,17 +205,17 @@ fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
         }
         "POST /api/v1/sessions/{session}/messages" => {
             let role = dice.word(&["user", "assistant", "tool"]);
-            json!({"role": role, "content": [{"type": "text", "text": text(dice)}, {"v": free(dice, 2)}]})
+            json!({"role": role, "content": [{"type": "text", "text": text(dice)}, {"v": any_value(dice, 2)}]})
         }
         "POST /api/v1/runs" => match dice.below(4) {
-            0 => json!({"session_id": dice.pick(&world.made.sessions)}),
-            1 => json!({"state_id": dice.pick(&world.made.handles), "workflow_id": "w"}),
-            2 => json!({"spec": {"kind": "workflow"}, "input": {"items": free(dice, 2)}}),
+            0 => json!({"session_id": dice.pick(&world.objects.sessions)}),
+            1 => json!({"state_id": dice.pick(&world.objects.handles), "workflow_id": "w"}),
+            2 => json!({"spec": {"kind": "workflow"}, "input": {"items": any_value(dice, 2)}}),
             _ => json!({}),
         },
         "POST /api/v1/runs/{run}/complete" => {
             let status = dice.word(&["succeeded", "failed", "canceled"]);
-            json!({"status": status, "output": {"answer": free(dice, 2)}})
+            json!({"status": status, "output": {"answer": any_value(dice, 2)}})
         }
         "POST /api/v1/runs/{run}/tool-results" => json!({"node_id": "main", "step": 0,
             "request_id": "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11", "results": []}),
@@ -220,14 +224,14 @@ fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
             let mut body =
                 json!({"tool_calls": [{"id": "c", "name": tool, "arguments": arguments}]});
             match dice.below(4) {
-                0 => body["run_id"] = dice.pick(&world.made.runs).clone().into(),
-                1 => body["state_id"] = dice.pick(&world.made.handles).clone().into(),
-                2 => body["session_id"] = dice.pick(&world.made.sessions).clone().into(),
+                0 => body["run_id"] = dice.pick(&world.objects.runs).clone().into(),
+                1 => body["state_id"] = dice.pick(&world.objects.handles).clone().into(),
+                2 => body["session_id"] = dice.pick(&world.objects.sessions).clone().into(),
                 _ => {}
             }
             body
         }
-        _ if name.starts_with("PUT /kv") => free(dice, 3),
+        _ if name.starts_with("PUT /kv") => any_value(dice, 3),
         "POST /session" | "PUT /session" => json!({"id": "sess_1", "userData": text(dice)}),
         "POST /kv/{namespace}" => json!({"default_ttl_seconds": 60}),
         _ => return None,
@@ -268,13 +272,13 @@ fn message(method: &str, world: World<'_>, dice: &mut Dice) -> Request {
     match dice.below(4) {
         0 => {
             let mut by_url = request;
-            by_url.path = dice.pick(&world.made.mcp_urls).clone().into_bytes();
+            by_url.path = dice.pick(&world.objects.mcp_urls).clone().into_bytes();
             by_url
         }
         1 => request.header("x-thread-id", signed(&world.thread(dice))),
         2 => request
             .header("authorization", bearer())
-            .header("x-state-id", dice.pick(&world.made.handles).clone()),
+            .header("x-state-id", dice.pick(&world.objects.handles).clone()),
         _ => request.header("authorization", bearer()).header(
             "x-session-id",
             format!("s-{}-{}", world.block, dice.below(3)),

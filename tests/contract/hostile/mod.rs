@@ -54,7 +54,7 @@ use crate::support::server::{Backend, Server};
 use case::Case;
 use catalog::Catalog;
 use run::{Plan, run};
-use world::Made;
+use world::Objects;
 
 const REQUESTS: u64 = 20_000;
 const SEED: u64 = 1;
@@ -90,12 +90,12 @@ fn server(backend: Backend) -> Server {
         .start()
 }
 
-async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
+async fn hostile_requests_do_not_crash_the_server(backend: Backend) {
     let seed = number("HOSTILE_SEED").unwrap_or(SEED);
     let requests = number("HOSTILE_REQUESTS").unwrap_or(REQUESTS) / 2;
     let (server, catalog) = (server(backend), Arc::new(Catalog::read()));
     let address = server.address();
-    let all = match number("HOSTILE_CASE") {
+    let plan = match number("HOSTILE_CASE") {
         Some(first) => Plan {
             seed,
             first,
@@ -124,7 +124,7 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
 
     let start = Instant::now();
     let unfinished = tokio::spawn(unfinished::assert_timeouts(address));
-    let outcome = run(all, address, &catalog).await;
+    let outcome = run(plan, address, &catalog).await;
     let took = start.elapsed();
     unfinished.await.unwrap();
 
@@ -140,14 +140,14 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
     );
     let log = server.log();
     assert!(!log.contains("panicked"), "{log}");
-    Made::end_all(address).await;
+    Objects::delete_all(address).await;
     let peak = server.peak_bytes();
     while server.resident_bytes() * 2 >= before * 3 {
         let now = server.resident_bytes();
         let numbers = format!("{before} bytes before, {peak} at most, {now} now");
         assert!(
             start.elapsed() < took + WAIT_LIMIT,
-            "memory stays: {numbers}"
+            "memory is not returned: {numbers}"
         );
         // the allocator returns freed memory only while the server works
         server.client().get("/healthz").ok().await;
@@ -160,11 +160,11 @@ async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
 }
 
 #[tokio::test]
-async fn nothing_that_is_sent_brings_a_server_on_memory_down() {
-    nothing_that_is_sent_brings_the_server_down(Backend::Memory).await;
+async fn hostile_requests_do_not_crash_a_memory_server() {
+    hostile_requests_do_not_crash_the_server(Backend::Memory).await;
 }
 
 #[tokio::test]
-async fn nothing_that_is_sent_brings_a_server_on_redis_down() {
-    nothing_that_is_sent_brings_the_server_down(Backend::Redis).await;
+async fn hostile_requests_do_not_crash_a_redis_server() {
+    hostile_requests_do_not_crash_the_server(Backend::Redis).await;
 }

@@ -4,21 +4,21 @@ use super::case::Case;
 use super::catalog::Catalog;
 use super::dice::Dice;
 use super::request::Request;
-use super::schema::free;
+use super::schema::any_value;
 use super::world::{World, bearer, signed};
 
 pub(super) fn case(catalog: &Catalog, world: World<'_>, dice: &mut Dice) -> Case {
     match dice.below(6) {
         0 => Case::Pipelined(any(catalog, world, dice)),
         1 => Case::Pipelined(same_key(world, dice)),
-        2 => Case::InTurn(life_and_death(world, dice)),
-        3 => Case::InTurn(restores(world, dice)),
+        2 => Case::Sequential(writes_and_deletion(world, dice)),
+        3 => Case::Sequential(restores(world, dice)),
         4 => {
             let one = writes(world, dice);
             let again = one.iter().rev().cloned().collect();
-            Case::Together(vec![one, again, life_and_death(world, dice)])
+            Case::Concurrent(vec![one, again, writes_and_deletion(world, dice)])
         }
-        _ => Case::Together((0..3).map(|_| writes(world, dice)).collect()),
+        _ => Case::Concurrent((0..3).map(|_| writes(world, dice)).collect()),
     }
 }
 
@@ -42,7 +42,7 @@ fn same_key(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     (0..count).map(write).collect()
 }
 
-fn life_and_death(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
+fn writes_and_deletion(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let mut requests = writes(world, dice);
     requests.insert(dice.below(requests.len() + 1), on(&id, "DELETE", ""));
@@ -59,7 +59,7 @@ fn restores(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
         Request::new(method, path).header("authorization", bearer())
     };
     let mut requests = vec![
-        on(&id, "PATCH", "").json(json!({"metadata": free(dice, 2)}).to_string()),
+        on(&id, "PATCH", "").json(json!({"metadata": any_value(dice, 2)}).to_string()),
         on(&id, "DELETE", ""),
         archive("GET", ""),
         archive("POST", "/restore"),
@@ -77,7 +77,7 @@ fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
     let id = world.thread(dice);
     let count = 1 + dice.below(5);
     let write = |_| {
-        let value = free(dice, 2).to_string();
+        let value = any_value(dice, 2).to_string();
         let request = match dice.below(8) {
             0 => on(&id, "POST", "/state/list/push")
                 .json(value)
@@ -85,7 +85,7 @@ fn writes(world: World<'_>, dice: &mut Dice) -> Vec<Request> {
             1 => on(&id, "POST", "/state/counter/increment")
                 .json(json!({"by": i64::MAX}).to_string()),
             2 => {
-                let patch = json!({"o": {"p": {"q": free(dice, 2)}}, "list": null});
+                let patch = json!({"o": {"p": {"q": any_value(dice, 2)}}, "list": null});
                 let mut request = on(&id, "PATCH", "/state");
                 request.body = Some(patch.to_string().into_bytes());
                 request.header("content-type", "application/merge-patch+json")

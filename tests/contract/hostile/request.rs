@@ -50,8 +50,8 @@ impl Request {
 
     pub(super) fn target(&self) -> Vec<u8> {
         let mut target = self.path.clone();
-        for (place, (name, value)) in self.query.iter().enumerate() {
-            target.push(if place == 0 { b'?' } else { b'&' });
+        for (index, (name, value)) in self.query.iter().enumerate() {
+            target.push(if index == 0 { b'?' } else { b'&' });
             target.extend(name);
             if let Some(value) = value {
                 target.push(b'=');

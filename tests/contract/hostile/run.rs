@@ -14,12 +14,12 @@ use super::catalog::Catalog;
 use super::request::Request;
 use super::verdict::{fault, shortened};
 use super::wire::{Answer, Fault, Link, Sent};
-use super::world::{BLOCK, Made};
+use super::world::{BLOCK, Objects};
 use crate::support::client::Client;
 
 const THREADS: usize = 2;
 const LANES: usize = 4;
-const TOLD: u64 = 50_000;
+const PROGRESS_REQUESTS: u64 = 50_000;
 /// Number of cases after which the server's objects are created again, because requests have ended some of them by
 /// then.
 const CASES_PER_WORLD: u64 = 8 * BLOCK;
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) first: u64,
     pub(super) requests: u64,
-    pub(super) make: fn(u64, u64, &Catalog, &Made) -> Case,
+    pub(super) make: fn(u64, u64, &Catalog, &Objects) -> Case,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ struct Shared<'a> {
     plan: Plan,
     address: SocketAddr,
     catalog: &'a Catalog,
-    made: RwLock<Made>,
+    objects: RwLock<Objects>,
     next: AtomicU64,
     requests: AtomicU64,
     is_over: AtomicBool,
@@ -53,18 +53,18 @@ struct Shared<'a> {
 }
 
 pub(super) async fn run(plan: Plan, address: SocketAddr, catalog: &Arc<Catalog>) -> Outcome {
-    let made = Made::on(&Client::new(address)).await.unwrap();
+    let objects = Objects::create(&Client::new(address)).await.unwrap();
     let catalog = Arc::clone(catalog);
-    let running = spawn_blocking(move || run_with(plan, address, &catalog, made));
+    let running = spawn_blocking(move || run_with(plan, address, &catalog, objects));
     running.await.unwrap()
 }
 
-fn run_with(plan: Plan, address: SocketAddr, catalog: &Catalog, made: Made) -> Outcome {
+fn run_with(plan: Plan, address: SocketAddr, catalog: &Catalog, objects: Objects) -> Outcome {
     let shared = Shared {
         plan,
         address,
         catalog,
-        made: RwLock::new(made),
+        objects: RwLock::new(objects),
         next: AtomicU64::new(plan.first),
         requests: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
@@ -99,33 +99,33 @@ async fn lane(shared: &Shared<'_>) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
         if index > first && index.is_multiple_of(CASES_PER_WORLD) {
             // use a new client, because the connections of a client belong to one runtime
-            if let Some(made) = Made::on(&Client::new(shared.address)).await {
-                *shared.made.write().unwrap() = made;
+            if let Some(objects) = Objects::create(&Client::new(shared.address)).await {
+                *shared.objects.write().unwrap() = objects;
             }
         }
-        let made = shared
-            .made
+        let objects = shared
+            .objects
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let case = make(seed, index, shared.catalog, &made);
+        let case = make(seed, index, shared.catalog, &objects);
         let before = shared.requests.fetch_add(case.count(), Ordering::Relaxed);
         if before >= requests {
             shared.requests.fetch_sub(case.count(), Ordering::Relaxed);
             break;
         }
         let after = before + case.count();
-        if before / TOLD < after / TOLD {
+        if before / PROGRESS_REQUESTS < after / PROGRESS_REQUESTS {
             println!("{}: {after} requests, case {index}", shared.address);
         }
         let start = Instant::now();
         let answers = send(&case, shared.address, &mut link).await;
-        shared.note(index, &case, start.elapsed(), answers);
+        shared.record(index, &case, start.elapsed(), answers);
     }
 }
 
 impl Shared<'_> {
-    fn note(&self, index: u64, case: &Case, took: Duration, answers: Result<Vec<Answer>, Fault>) {
+    fn record(&self, index: u64, case: &Case, took: Duration, answers: Result<Vec<Answer>, Fault>) {
         let mut outcome = self.outcome.lock().unwrap();
         outcome.longest = outcome.longest.max(took);
         let fault = match &answers {
@@ -156,7 +156,7 @@ async fn send(
     link: &mut Option<Link>,
 ) -> Result<Vec<Answer>, Fault> {
     match case {
-        Case::InTurn(requests) => in_turn(requests, address, link).await,
+        Case::Sequential(requests) => in_turn(requests, address, link).await,
         Case::Pipelined(requests) => {
             let bytes: Vec<_> = requests.iter().flat_map(Request::bytes).collect();
             let are_heads: Vec<_> = requests
@@ -173,8 +173,8 @@ async fn send(
             )
             .await
         }
-        Case::Together(all) => {
-            let sending = all
+        Case::Concurrent(connections) => {
+            let sending = connections
                 .iter()
                 .map(async |requests| in_turn(requests, address, &mut None).await);
             let mut answers = Vec::new();

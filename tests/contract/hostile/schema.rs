@@ -49,32 +49,32 @@ impl<'a> Schemas<'a> {
         if let Some(allowed) = schema["enum"].as_array() {
             return dice.pick(allowed).clone();
         }
-        if let Some(known) = known(name, schema, world, dice) {
-            return known;
+        if let Some(value) = value_for_name(name, schema, world, dice) {
+            return value;
         }
         match type_of(schema, dice) {
             Some("object") => self.object(schema, world, dice),
             Some("array") => {
-                let [least, most] = bounds(schema, "minItems", "maxItems", 4);
-                let count = dice.between(least, most);
+                let [min, max] = bounds(schema, "minItems", "maxItems", 4);
+                let count = dice.between(min, max);
                 let item = |_| self.value(&schema["items"], "item", world, dice);
                 (0..count).map(item).collect()
             }
             Some("string") => text(schema, dice).into(),
             Some("integer") => {
-                let [least, most] = bounds(schema, "minimum", "maximum", 1_000);
-                dice.between(least, most).into()
+                let [min, max] = bounds(schema, "minimum", "maximum", 1_000);
+                dice.between(min, max).into()
             }
             Some("boolean") => dice.one_in(2).into(),
             Some("null") => Value::Null,
-            None => free(dice, DEPTH),
+            None => any_value(dice, DEPTH),
             Some(other) => panic!("no values of the type {other}"),
         }
     }
 
     fn object(self, schema: &Value, world: World<'_>, dice: &mut Dice) -> Value {
         let Some(members) = schema["properties"].as_object() else {
-            return free_object(dice, DEPTH);
+            return any_object(dice, DEPTH);
         };
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let mut object = Map::new();
@@ -88,19 +88,19 @@ impl<'a> Schemas<'a> {
     }
 }
 
-fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Option<Value> {
+fn value_for_name(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Option<Value> {
     let pattern = schema["pattern"].as_str().unwrap_or_default();
     let call = |dice: &mut Dice, arguments: &str, kind: &str| {
-        let (tool, value) = world.tool_call(dice);
+        let (tool, input) = world.tool_call(dice);
         match kind {
             "function" => json!({"id": "c", "type": kind,
-                "function": {"name": tool, arguments: value.to_string()}}),
-            _ => json!({"id": "c", "type": kind, "name": tool, arguments: value}),
+                "function": {"name": tool, arguments: input.to_string()}}),
+            _ => json!({"id": "c", "type": kind, "name": tool, arguments: input}),
         }
     };
-    let known = match name {
+    let value = match name {
         _ if pattern.starts_with("^thrd_") => world.thread(dice).into(),
-        _ if pattern.starts_with("^whk_") => dice.pick(&world.made.webhooks).clone().into(),
+        _ if pattern.starts_with("^whk_") => dice.pick(&world.objects.webhooks).clone().into(),
         "scope" if schema["type"] != "object" => world.scope(dice).into(),
         "key" => world.key(dice).into(),
         "keys" if schema["items"]["type"] == "string" => {
@@ -132,7 +132,7 @@ fn known(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice) -> Optio
             .into(),
         _ => return None,
     };
-    Some(known)
+    Some(value)
 }
 
 fn type_of<'s>(schema: &'s Value, dice: &mut Dice) -> Option<&'s str> {
@@ -142,10 +142,10 @@ fn type_of<'s>(schema: &'s Value, dice: &mut Dice) -> Option<&'s str> {
     }
 }
 
-fn bounds(schema: &Value, least: &str, most: &str, span: i64) -> [i64; 2] {
-    let least = schema[least].as_i64().unwrap_or_default();
-    let most = schema[most].as_i64().unwrap_or(i64::MAX);
-    [least, most.min(least + span)]
+fn bounds(schema: &Value, min_name: &str, max_name: &str, span: i64) -> [i64; 2] {
+    let min = schema[min_name].as_i64().unwrap_or_default();
+    let max = schema[max_name].as_i64().unwrap_or(i64::MAX);
+    [min, max.min(min + span)]
 }
 
 fn text(schema: &Value, dice: &mut Dice) -> String {
@@ -162,27 +162,29 @@ fn text(schema: &Value, dice: &mut Dice) -> String {
             .unwrap()
             .current();
     }
-    let [least, most] = bounds(schema, "minLength", "maxLength", 12);
+    let [min, max] = bounds(schema, "minLength", "maxLength", 12);
     let letters = ["a", "Z", "0", " ", "é", "日", "😀", "\"", "\\", "/"];
-    let count = dice.between(least, most);
+    let count = dice.between(min, max);
     (0..count).map(|_| dice.word(&letters)).collect()
 }
 
-pub(super) fn free(dice: &mut Dice, depth: usize) -> Value {
+pub(super) fn any_value(dice: &mut Dice, depth: usize) -> Value {
     match dice.below(if depth == 0 { 5 } else { 7 }) {
         0 => Value::Null,
         1 => dice.one_in(2).into(),
         2 => dice.between(-1_000, 1_000).into(),
         3 => 0.5.into(),
         4 => text(&Value::Null, dice).into(),
-        5 => free_object(dice, depth - 1),
-        _ => (0..dice.below(4)).map(|_| free(dice, depth - 1)).collect(),
+        5 => any_object(dice, depth - 1),
+        _ => (0..dice.below(4))
+            .map(|_| any_value(dice, depth - 1))
+            .collect(),
     }
 }
 
-fn free_object(dice: &mut Dice, depth: usize) -> Value {
+fn any_object(dice: &mut Dice, depth: usize) -> Value {
     let names = ["a", "b", "list", "counter", "o", "é"];
     let count = dice.below(4);
-    let member = |_| (dice.word(&names).to_owned(), free(dice, depth));
+    let member = |_| (dice.word(&names).to_owned(), any_value(dice, depth));
     Value::Object((0..count).map(member).collect())
 }

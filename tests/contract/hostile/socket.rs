@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::dice::Dice;
 use super::mutations::json::in_tree;
 use super::request::Request;
-use super::schema::free;
+use super::schema::any_value;
 use super::wire::{Answer, Fault, Link, Sent};
 use super::world::World;
 use crate::support::server::API_SECRET;
@@ -127,14 +127,13 @@ fn message(id: &str, world: World<'_>, dice: &mut Dice) -> Value {
     let mut data = json!({"thread_id": thread});
     match action {
         "save" => {
-            let state =
-                json!({"a": free(dice, 2), "list": [1, free(dice, 1)], "o": {"p": free(dice, 2)}});
+            let state = json!({"a": any_value(dice, 2), "list": [1, any_value(dice, 1)], "o": {"p": any_value(dice, 2)}});
             data["user_data"] = json!({"state": state}).to_string().into();
         }
         "merge" => {
             data["operations"] = json!([
-                {"op": "set", "key": world.key(dice), "value": free(dice, 2)},
-                {"op": "push", "key": "list", "value": free(dice, 1), "maxRecords": 4},
+                {"op": "set", "key": world.key(dice), "value": any_value(dice, 2)},
+                {"op": "push", "key": "list", "value": any_value(dice, 1), "maxRecords": 4},
                 {"op": "delete", "key": world.key(dice)},
             ]);
         }

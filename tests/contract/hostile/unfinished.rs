@@ -40,7 +40,9 @@ pub(super) async fn assert_timeouts(address: SocketAddr) {
             let mut read = Vec::new();
             let end = timeout(WAIT_LIMIT, stream.read_to_end(&mut read)).await;
             // a reset connection also counts as closed
-            drop(end.unwrap_or_else(|_| panic!("it still waits after {}", shortened(sent))));
+            drop(end.unwrap_or_else(|_| {
+                panic!("the connection is still open after {}", shortened(sent))
+            }));
             let head = String::from_utf8_lossy(&read);
             let status = head
                 .strip_prefix("HTTP/1.1 ")

@@ -39,8 +39,11 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn is_stream(&self) -> bool {
         let types = ["text/event-stream", "application/x-ndjson"];
-        let is_one = |of: &str| self.head.contains(&format!("\r\ncontent-type: {of}"));
-        self.is_last && types.into_iter().any(is_one)
+        let has_type = |media_type: &str| {
+            self.head
+                .contains(&format!("\r\ncontent-type: {media_type}"))
+        };
+        self.is_last && types.into_iter().any(has_type)
     }
 }
 

@@ -31,7 +31,7 @@ const KEYS: [&str; 8] = [
 ];
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Made {
+pub(super) struct Objects {
     pub(super) webhooks: Vec<String>,
     pub(super) handles: Vec<String>,
     pub(super) sessions: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Made {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct World<'a> {
-    pub(super) made: &'a Made,
+    pub(super) objects: &'a Objects,
     pub(super) block: u64,
 }
 
@@ -66,44 +66,48 @@ struct Entry {
     id: String,
 }
 
-impl Made {
+impl Objects {
     /// Creates some objects of each kind with valid requests. Returns `None` if a request fails.
-    pub(super) async fn on(client: &Client) -> Option<Self> {
-        let mut made = Self::default();
-        for place in 0..OBJECTS_PER_KIND {
+    pub(super) async fn create(client: &Client) -> Option<Self> {
+        let mut objects = Self::default();
+        for index in 0..OBJECTS_PER_KIND {
             let make = async |path: &str, body: Value, id: &str| {
                 let request = client.post(path).bearer(API_SECRET);
                 let answer = request.json(&body.to_string()).send().await.json();
                 answer[id].as_str().map(str::to_owned)
             };
             let endpoint = json!({"url": LOOPBACK_URL, "events": ["thread.destroyed"]});
-            let scope = json!({"scope": format!("session:by-url-{place}")});
+            let scope = json!({"scope": format!("session:by-url-{index}")});
             let ttl = json!({"ttl_seconds": 3_600});
-            made.webhooks
+            objects
+                .webhooks
                 .push(make("/v1/webhooks", endpoint, "id").await?);
-            made.handles
+            objects
+                .handles
                 .push(make("/api/v1/state-handles", ttl, "id").await?);
-            made.sessions
+            objects
+                .sessions
                 .push(make("/api/v1/sessions", json!({}), "id").await?);
-            made.runs
+            objects
+                .runs
                 .push(make("/api/v1/runs", json!({}), "run_id").await?);
             let thread = make("/v1/threads", json!({}), "id").await?;
             let turn = format!("/v1/threads/{thread}/turn");
             let token = make(&turn, json!({"ttl_seconds": 600}), "token").await?;
-            made.turns.push((thread, token));
+            objects.turns.push((thread, token));
             let url = make("/v1/mcp-urls", scope, "url").await?;
-            made.mcp_urls.push(url[url.find("/mcp")?..].to_owned());
+            objects.mcp_urls.push(url[url.find("/mcp")?..].to_owned());
         }
         let tools = client.get("/v1/tools?format=mcp").ok().await.json();
         for tool in tools["tools"].as_array()? {
             let name = tool["name"].as_str()?.to_owned();
-            made.tools.push((name, tool["inputSchema"].clone()));
+            objects.tools.push((name, tool["inputSchema"].clone()));
         }
-        Some(made)
+        Some(objects)
     }
 
-    /// Deletes all objects that do not expire, including objects of other cases.
-    pub(super) async fn end_all(address: SocketAddr) {
+    /// Deletes all objects that do not expire, including those that other test cases created.
+    pub(super) async fn delete_all(address: SocketAddr) {
         let client = Client::new(address);
         for list in [
             "/v1/webhooks",
@@ -135,14 +139,14 @@ impl Made {
 impl World<'_> {
     pub(super) fn thread(self, dice: &mut Dice) -> String {
         if dice.one_in(12) {
-            return dice.pick(&self.made.turns).0.clone();
+            return dice.pick(&self.objects.turns).0.clone();
         }
-        let place = dice.below(THREADS);
-        format!("thrd_{:016x}{:016x}", self.block, place)
+        let index = dice.below(THREADS);
+        format!("thrd_{:016x}{:016x}", self.block, index)
     }
 
     pub(super) fn token(self, thread: &str, dice: &mut Dice) -> String {
-        let turns = &self.made.turns;
+        let turns = &self.objects.turns;
         let own = turns.iter().find(|(id, _)| id == thread);
         own.unwrap_or_else(|| dice.pick(turns)).1.clone()
     }
@@ -153,8 +157,8 @@ impl World<'_> {
 
     pub(super) fn scope(self, dice: &mut Dice) -> String {
         match dice.below(8) {
-            0 => format!("state:{}", dice.pick(&self.made.handles)),
-            1 => format!("run:{}", dice.pick(&self.made.runs)),
+            0 => format!("state:{}", dice.pick(&self.objects.handles)),
+            1 => format!("run:{}", dice.pick(&self.objects.runs)),
             2 => format!("tool:t-{}", self.block),
             3 => format!("personality:p-{}", self.block),
             4 => "request".into(),
@@ -168,7 +172,7 @@ impl World<'_> {
     }
 
     pub(super) fn tool_call(self, dice: &mut Dice) -> (String, Value) {
-        let (name, schema) = dice.pick(&self.made.tools).clone();
+        let (name, schema) = dice.pick(&self.objects.tools).clone();
         let arguments = Schemas::new(&Value::Null).value(&schema, "arguments", self, dice);
         (name, arguments)
     }
@@ -179,20 +183,20 @@ impl World<'_> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())
         };
-        let id = |place: usize| format!("thrd_{:016x}{place:016x}", self.block);
-        let begin = |place| {
+        let id = |index: usize| format!("thrd_{:016x}{index:016x}", self.block);
+        let begin = |index| {
             let state = json!({"a": 1, "b": "text", "list": [1, 2, 3], "counter": 5,
                 "o": {"p": {"q": [null, true]}}});
-            let thread = json!({"id": id(place), "state": state});
+            let thread = json!({"id": id(index), "state": state});
             with_key("POST", "/v1/threads".into()).json(thread.to_string())
         };
         let mut requests: Vec<_> = (0..THREADS).map(begin).collect();
-        let save = |place| with_key("POST", format!("/v1/threads/{}/checkpoints", id(place)));
+        let save = |index| with_key("POST", format!("/v1/threads/{}/checkpoints", id(index)));
         requests.extend((0..THREADS).map(save));
-        let append = |place| {
+        let append = |index| {
             let items =
                 ["i-1", "i-2", "i-3"].map(|id| json!({"id": id, "value": {"type": "x", "id": id}}));
-            let path = format!("/v1/threads/{}/history", id(place));
+            let path = format!("/v1/threads/{}/history", id(index));
             with_key("POST", path).json(json!({"items": items}).to_string())
         };
         requests.extend((0..THREADS).map(append));
@@ -200,10 +204,10 @@ impl World<'_> {
             "DELETE",
             format!("/v1/threads/{}", id(THREADS - 1)),
         ));
-        for place in 0..2 {
-            let entry = format!("/v1/kv/ns-{}-{place}/a", self.block);
+        for index in 0..2 {
+            let entry = format!("/v1/kv/ns-{}-{index}/a", self.block);
             requests.push(with_key("PUT", entry).json("1"));
-            let tasks = json!({"scope": format!("session:s-{}-{place}", self.block),
+            let tasks = json!({"scope": format!("session:s-{}-{index}", self.block),
                 "tasks": [{"content": "x", "status": "pending", "id": "1"}]});
             requests.push(with_key("POST", "/v1/scopes/tasks/set".into()).json(tasks.to_string()));
         }

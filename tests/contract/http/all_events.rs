@@ -2,11 +2,11 @@ use crate::support::client::{Client, OwnThread, Request};
 use crate::support::listening::{Listening, Sent};
 use crate::support::server::{API_SECRET, Backend, Server};
 
-fn all(client: &Client, query: &str) -> Request {
+fn all_events(client: &Client, query: &str) -> Request {
     client.get(&format!("/v1/events{query}")).bearer(API_SECRET)
 }
 
-/// Returns the next event of the given threads. Skips events of other threads, because other tests share the server.
+/// Returns the next event of one of `threads`. Skips events of other threads, because other tests share the server.
 async fn next_of(events: &mut Listening, threads: &[&OwnThread]) -> Sent {
     loop {
         let event = events.next().await;
@@ -17,54 +17,59 @@ async fn next_of(events: &mut Listening, threads: &[&OwnThread]) -> Sent {
     }
 }
 
-async fn events_of_all_threads_are_told(server: &Server) {
+async fn events_of_all_threads_are_streamed(server: &Server) {
     let client = server.client();
-    let mut events = all(&client, "").listen().await;
+    let mut events = all_events(&client, "").listen().await;
     let (one, other) = (client.thread(), client.thread());
 
     one.put("state/k", "1").ok().await;
     other.put("state/k", "1").ok().await;
     one.delete("").ok().await;
 
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..3 {
         let event = next_of(&mut events, &[&one, &other]).await;
         let of_one = event.about()["thread_id"] == one.id.as_str();
-        told.push((of_one, event.words()));
+        received.push((of_one, event.words()));
     }
-    let of = |of_one| {
-        let told = told.iter().filter(move |(is_one, _)| *is_one == of_one);
-        told.map(|(_, words)| words.as_str()).collect::<Vec<_>>()
+    let summaries_for = |of_one| {
+        let received = received.iter().filter(move |(is_one, _)| *is_one == of_one);
+        received
+            .map(|(_, summary)| summary.as_str())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(of(true), ["thread.created 1", "thread.destroyed 1"]);
-    assert_eq!(of(false), ["thread.created 1"]);
+    assert_eq!(
+        summaries_for(true),
+        ["thread.created 1", "thread.destroyed 1"]
+    );
+    assert_eq!(summaries_for(false), ["thread.created 1"]);
 }
 
-async fn a_filter_lets_its_types_pass_alone(server: &Server) {
+async fn a_type_filter_excludes_other_types(server: &Server) {
     let client = server.client();
     let query = "?type=thread.destroyed&type=thread.created&type=thread.created";
-    let mut events = all(&client, query).listen().await;
-    let mut ends = all(&client, "?type=thread.destroyed").listen().await;
+    let mut events = all_events(&client, query).listen().await;
+    let mut ends = all_events(&client, "?type=thread.destroyed").listen().await;
     let thread = client.thread();
 
     thread.put("state/k", "1").ok().await;
     thread.put("state/k", "2").ok().await;
     thread.delete("").ok().await;
 
-    let told = [
+    let received = [
         next_of(&mut events, &[&thread]).await.words(),
         next_of(&mut events, &[&thread]).await.words(),
     ];
-    assert_eq!(told, ["thread.created 1", "thread.destroyed 2"]);
+    assert_eq!(received, ["thread.created 1", "thread.destroyed 2"]);
     let end = next_of(&mut ends, &[&thread]).await;
     assert_eq!(end.words(), "thread.destroyed 2");
     assert!(end.text.ends_with(r#""state":{"k":2}}}"#), "{}", end.text);
 }
 
-async fn who_comes_back_misses_nothing(server: &Server) {
+async fn a_returning_listener_misses_no_event(server: &Server) {
     let client = server.client();
     let created = "?type=thread.created";
-    let mut events = all(&client, created).listen().await;
+    let mut events = all_events(&client, created).listen().await;
     let before = client.thread();
     before.put("state/k", "1").ok().await;
     next_of(&mut events, &[&before]).await;
@@ -75,17 +80,17 @@ async fn who_comes_back_misses_nothing(server: &Server) {
         thread.put("state/k", "1").ok().await;
     }
 
-    let request = all(&client, created).header("last-event-id", &cursor);
+    let request = all_events(&client, created).header("last-event-id", &cursor);
     let mut events = request.listen().await;
 
-    let mut left: Vec<_> = missed.iter().collect();
-    while !left.is_empty() {
-        let event = next_of(&mut events, &left).await;
-        left.retain(|thread| event.about()["thread_id"] != thread.id.as_str());
+    let mut remaining: Vec<_> = missed.iter().collect();
+    while !remaining.is_empty() {
+        let event = next_of(&mut events, &remaining).await;
+        remaining.retain(|thread| event.about()["thread_id"] != thread.id.as_str());
     }
 }
 
-async fn only_back_ends_hear_all(server: &Server) {
+async fn only_back_ends_receive_all_events(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let path = "/v1/events";
@@ -105,27 +110,27 @@ async fn only_back_ends_hear_all(server: &Server) {
     assert_eq!(head.header("x-thread-id"), None);
 }
 
-async fn what_is_malformed_is_refused(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let client = server.client();
-    let of_thread = client.thread().get("events").listen().await.cursor;
+    let thread_cursor = client.thread().get("events").listen().await.cursor;
 
     for query in [
         "?type=thread.read",
         "?type=",
         "?type=thread.created,thread.updated",
     ] {
-        let request = all(&client, query);
+        let request = all_events(&client, query);
         request.refused(400, "invalid_event_type").await;
     }
-    for cursor in [of_thread.as_str(), "x"] {
-        let request = all(&client, "").header("last-event-id", cursor);
+    for cursor in [thread_cursor.as_str(), "x"] {
+        let request = all_events(&client, "").header("last-event-id", cursor);
         request.refused(400, "invalid_cursor").await;
     }
-    let request = all(&client, "?types=thread.created");
+    let request = all_events(&client, "?types=thread.created");
     request.refused(400, "invalid_parameter").await;
 }
 
-async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
+async fn another_replica_resumes_a_stream(backend: Backend) {
     let one = Server::start(backend);
     // an embedded store belongs to a single server, so replicas cannot share it
     if backend == Backend::Memory {
@@ -133,7 +138,7 @@ async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
     }
     let other = one.settings().start();
     let created = "?type=thread.created";
-    let mut events = all(&one.client(), created).listen().await;
+    let mut events = all_events(&one.client(), created).listen().await;
     let (first, second) = (other.client().thread(), other.client().thread());
     first.put("state/k", "1").ok().await;
     next_of(&mut events, &[&first]).await;
@@ -141,17 +146,17 @@ async fn another_replica_goes_on_where_one_stopped(backend: Backend) {
     one.kill();
 
     second.put("state/k", "1").ok().await;
-    let request = all(&other.client(), created).header("last-event-id", cursor);
+    let request = all_events(&other.client(), created).header("last-event-id", cursor);
     let mut events = request.listen().await;
 
     next_of(&mut events, &[&second]).await;
 }
 
 over_both_stores!(
-    events_of_all_threads_are_told,
-    a_filter_lets_its_types_pass_alone,
-    who_comes_back_misses_nothing,
-    only_back_ends_hear_all,
-    what_is_malformed_is_refused,
+    events_of_all_threads_are_streamed,
+    a_type_filter_excludes_other_types,
+    a_returning_listener_misses_no_event,
+    only_back_ends_receive_all_events,
+    malformed_requests_are_refused,
 );
-with_own_servers!(another_replica_goes_on_where_one_stopped);
+with_own_servers!(another_replica_resumes_a_stream);

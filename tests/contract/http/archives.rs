@@ -7,31 +7,31 @@ use crate::support::client::{Client, OwnThread, Request, new_id};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-fn ask(client: &Client, method: Method, path: &str) -> Request {
+fn archives_request(client: &Client, method: Method, path: &str) -> Request {
     let path = format!("/v1/archives{path}");
     client.request(method, &path).bearer(API_SECRET)
 }
 
 fn get(client: &Client, path: &str) -> Request {
-    ask(client, Method::GET, path)
+    archives_request(client, Method::GET, path)
 }
 
 fn restore(client: &Client, path: &str) -> Request {
-    ask(client, Method::POST, path)
+    archives_request(client, Method::POST, path)
 }
 
 fn life(etag: &str) -> String {
     etag.trim_matches('"').split_once('-').unwrap().1.to_owned()
 }
 
-async fn over(client: &Client, state: &str) -> (OwnThread, String) {
+async fn ended_thread(client: &Client, state: &str) -> (OwnThread, String) {
     let thread = client.thread();
     let etag = thread.put("state", state).ok().await.etag().to_owned();
     thread.delete("").ok().await;
     (thread, life(&etag))
 }
 
-async fn a_final_state_is_kept_to_the_byte(server: &Server) {
+async fn a_final_state_is_archived_to_the_byte(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let state = r#"{"a":[1,2.50],"b":{"x":1e400,"x":"\ud800"}}"#;
@@ -57,7 +57,7 @@ async fn a_final_state_is_kept_to_the_byte(server: &Server) {
     assert_eq!(archive.header("x-thread-id"), None);
 }
 
-async fn an_earlier_life_is_found_by_its_name(backend: Backend) {
+async fn an_earlier_life_is_found_by_its_id(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_TOMBSTONE_SECONDS", 0)
         .start();
@@ -71,20 +71,20 @@ async fn an_earlier_life_is_found_by_its_name(backend: Backend) {
     }
     let path = format!("/{}", thread.id);
 
-    for (place, life) in lives.iter().enumerate() {
+    for (index, life) in lives.iter().enumerate() {
         let archive = get(&client, &format!("{path}?life={life}"))
             .ok()
             .await
             .json();
         assert_eq!(archive["life"], life.as_str());
-        assert_eq!(archive["state"]["k"], place + 1);
+        assert_eq!(archive["state"]["k"], index + 1);
     }
     assert_eq!(get(&client, &path).ok().await.json()["state"]["k"], 2);
     let unknown = get(&client, &format!("{path}?life=00000000000000aa"));
     unknown.refused(404, "not_found").await;
 }
 
-async fn a_thread_comes_back_as_it_was(server: &Server) {
+async fn a_restored_thread_keeps_its_content(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state", r#"{"k":[1.0]}"#).ok().await;
@@ -113,13 +113,13 @@ async fn a_thread_comes_back_as_it_was(server: &Server) {
     assert_eq!(created.words(), "thread.created 3");
     assert_eq!(created.about()["restored"], true);
     assert_eq!(events.next().await.words(), "thread.updated 4");
-    let gone = get(&client, &format!("/{}", thread.id));
-    gone.refused(404, "not_found").await;
+    let archive = get(&client, &format!("/{}", thread.id));
+    archive.refused(404, "not_found").await;
 }
 
-async fn a_living_thread_is_not_written_over(server: &Server) {
+async fn a_restore_does_not_overwrite_a_live_thread(server: &Server) {
     let client = server.client();
-    let (thread, _) = over(&client, r#"{"k":1}"#).await;
+    let (thread, _) = ended_thread(&client, r#"{"k":1}"#).await;
     let path = format!("/{}/restore", thread.id);
     restore(&client, &path).ok().await;
 
@@ -130,7 +130,7 @@ async fn a_living_thread_is_not_written_over(server: &Server) {
     assert_eq!(thread.state().await, r#"{"k":1}"#);
 }
 
-async fn what_is_not_there_is_not_found(server: &Server) {
+async fn absent_archives_are_not_found(server: &Server) {
     let client = server.client();
     let living = client.thread();
     living.put("state/k", "1").ok().await;
@@ -143,7 +143,7 @@ async fn what_is_not_there_is_not_found(server: &Server) {
     request.refused(404, "not_found").await;
 }
 
-async fn what_is_malformed_is_refused(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let client = server.client();
     let id = new_id();
 
@@ -177,7 +177,7 @@ async fn what_is_malformed_is_refused(server: &Server) {
 
 async fn only_back_ends_see_archives(server: &Server) {
     let client = server.client();
-    let (thread, _) = over(&client, r#"{"k":1}"#).await;
+    let (thread, _) = ended_thread(&client, r#"{"k":1}"#).await;
 
     for (method, path) in [
         (Method::GET, "/v1/archives".to_owned()),
@@ -197,7 +197,7 @@ async fn only_back_ends_see_archives(server: &Server) {
             request.refused(401, code).await;
         }
     }
-    let request = ask(&client, Method::DELETE, "");
+    let request = archives_request(&client, Method::DELETE, "");
     request.refused(405, "method_not_allowed").await;
 }
 
@@ -221,7 +221,7 @@ async fn the_list_is_read_page_by_page(backend: Backend) {
     assert_eq!(empty.text(), r#"{"archives":[],"next_cursor":null}"#);
     let mut ids = BTreeSet::new();
     for _ in 0..25 {
-        ids.insert(over(&client, r#"{"k":1}"#).await.0.id);
+        ids.insert(ended_thread(&client, r#"{"k":1}"#).await.0.id);
     }
 
     for query in ["limit=4", "limit=1000", ""] {
@@ -242,15 +242,15 @@ async fn the_list_is_read_page_by_page(backend: Backend) {
     }
 }
 
-async fn the_list_begins_at_a_time(backend: Backend) {
+async fn the_list_begins_at_the_requested_time(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
-    let (old, _) = over(&client, r#"{"k":1}"#).await;
+    let (old, _) = ended_thread(&client, r#"{"k":1}"#).await;
     let first = get(&client, "").ok().await.json()["archives"][0].clone();
     assert_eq!(first["id"], old.id.as_str());
     // the two threads must end in different milliseconds
     let newest = async || loop {
-        let (new, _) = over(&client, r#"{"k":1}"#).await;
+        let (new, _) = ended_thread(&client, r#"{"k":1}"#).await;
         let archive = get(&client, &format!("/{}", new.id)).ok().await.json();
         if archive["ended_at"] != first["ended_at"] {
             return archive;
@@ -267,7 +267,7 @@ async fn the_list_begins_at_a_time(backend: Backend) {
     assert!(later.is_empty());
 }
 
-async fn an_archive_of_no_time_is_kept_for_the_event_alone(backend: Backend) {
+async fn without_retention_only_the_event_has_the_final_state(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_ARCHIVE_SECONDS", 0)
         .start();
@@ -286,7 +286,7 @@ async fn an_archive_of_no_time_is_kept_for_the_event_alone(backend: Backend) {
     assert!(list(&client, "").await.is_empty());
 }
 
-async fn a_thread_that_expired_is_archived_too(backend: Backend) {
+async fn an_expired_thread_is_archived(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 1)
         .start();
@@ -303,17 +303,17 @@ async fn a_thread_that_expired_is_archived_too(backend: Backend) {
 }
 
 over_both_stores!(
-    a_final_state_is_kept_to_the_byte,
-    a_thread_comes_back_as_it_was,
-    a_living_thread_is_not_written_over,
-    what_is_not_there_is_not_found,
-    what_is_malformed_is_refused,
+    a_final_state_is_archived_to_the_byte,
+    a_restored_thread_keeps_its_content,
+    a_restore_does_not_overwrite_a_live_thread,
+    absent_archives_are_not_found,
+    malformed_requests_are_refused,
     only_back_ends_see_archives,
 );
 with_own_servers!(
-    an_earlier_life_is_found_by_its_name,
+    an_earlier_life_is_found_by_its_id,
     the_list_is_read_page_by_page,
-    the_list_begins_at_a_time,
-    an_archive_of_no_time_is_kept_for_the_event_alone,
-    a_thread_that_expired_is_archived_too,
+    the_list_begins_at_the_requested_time,
+    without_retention_only_the_event_has_the_final_state,
+    an_expired_thread_is_archived,
 );

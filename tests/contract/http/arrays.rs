@@ -1,8 +1,8 @@
 use crate::support::client::OwnThread;
 use crate::support::server::Server;
 
-/// Creates a thread whose array `a` has `count` numbered elements. Padding makes a long array span several chunks.
-async fn numbers(server: &Server, count: usize, padding: usize) -> OwnThread {
+/// Creates a thread whose array `a` has `count` elements. `padding` makes a long array span several stored chunks.
+async fn numbered_array(server: &Server, count: usize, padding: usize) -> OwnThread {
     let thread = server.client().thread();
     let elements: Vec<_> = (0..count).map(|n| element(n, padding)).collect();
     thread
@@ -23,9 +23,9 @@ async fn read(thread: &OwnThread, query: &str) -> Vec<u64> {
     elements.iter().map(|e| e["n"].as_u64().unwrap()).collect()
 }
 
-async fn a_part_of_an_array_comes_with_the_total(server: &Server) {
+async fn a_range_of_an_array_has_the_total_count(server: &Server) {
     for padding in [0, 300] {
-        let thread = numbers(server, 100, padding).await;
+        let thread = numbered_array(server, 100, padding).await;
 
         for (query, range) in [
             ("tail=20", 80..100),
@@ -51,8 +51,8 @@ async fn a_part_of_an_array_comes_with_the_total(server: &Server) {
     }
 }
 
-async fn a_part_is_asked_for_in_whole_numbers(server: &Server) {
-    let thread = numbers(server, 3, 0).await;
+async fn a_range_takes_only_integers(server: &Server) {
+    let thread = numbered_array(server, 3, 0).await;
 
     for query in [
         "tail=-1",
@@ -74,7 +74,7 @@ async fn a_part_is_asked_for_in_whole_numbers(server: &Server) {
     }
 }
 
-async fn only_an_array_has_parts(server: &Server) {
+async fn only_an_array_can_be_read_by_range(server: &Server) {
     let thread = server.client().thread();
     thread
         .put("state", r#"{"o":{},"s":"text","n":1,"z":null}"#)
@@ -93,7 +93,7 @@ async fn only_an_array_has_parts(server: &Server) {
         .await;
 }
 
-async fn a_push_makes_the_array_and_tells_its_length(server: &Server) {
+async fn a_push_creates_the_array_and_returns_its_length(server: &Server) {
     let thread = server.client().thread();
 
     let first = thread.post("state/a/push", r#"{"x":1}"#).ok().await;
@@ -124,8 +124,8 @@ async fn pushing_past_the_window_drops_the_oldest(server: &Server) {
     assert_eq!(thread.state().await, r#"{"a":[2,3,4]}"#);
 }
 
-async fn a_window_may_get_smaller_by_more_than_one(server: &Server) {
-    let thread = numbers(server, 100, 300).await;
+async fn a_smaller_window_drops_several_elements(server: &Server) {
+    let thread = numbered_array(server, 100, 300).await;
 
     let answer = thread
         .post("state/a/push?max_records=10", &element(100, 300))
@@ -139,7 +139,7 @@ async fn a_window_may_get_smaller_by_more_than_one(server: &Server) {
 }
 
 async fn a_window_of_one_keeps_the_newest(server: &Server) {
-    let thread = numbers(server, 50, 100).await;
+    let thread = numbered_array(server, 50, 100).await;
 
     thread
         .post("state/a/push?max_records=1", "\"new\"")
@@ -191,7 +191,7 @@ async fn max_records_is_at_least_one(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn an_operation_may_spell_max_records_in_either_way(server: &Server) {
+async fn an_operation_accepts_both_spellings_of_max_records(server: &Server) {
     let thread = server.client().thread();
 
     for field in ["max_records", "maxRecords"] {
@@ -207,7 +207,7 @@ async fn an_operation_may_spell_max_records_in_either_way(server: &Server) {
     }
 }
 
-async fn only_an_array_is_pushed_to(server: &Server) {
+async fn only_an_array_accepts_a_push(server: &Server) {
     let thread = server.client().thread();
     thread
         .put("state", r#"{"n":1,"o":{},"s":"[]","z":null}"#)
@@ -223,8 +223,8 @@ async fn only_an_array_is_pushed_to(server: &Server) {
     assert_eq!(thread.object().await["version"], 1);
 }
 
-async fn an_array_takes_the_place_of_another_value_whole(server: &Server) {
-    let thread = numbers(server, 100, 100).await;
+async fn a_replaced_array_leaves_no_old_elements(server: &Server) {
+    let thread = numbered_array(server, 100, 100).await;
 
     thread.put("state/a", "[]").ok().await;
     let emptied = thread.state().await;
@@ -283,16 +283,16 @@ async fn a_merge_pops_the_newest_elements(server: &Server) {
 
 over_both_stores!(
     a_merge_pops_the_newest_elements,
-    a_part_of_an_array_comes_with_the_total,
-    a_part_is_asked_for_in_whole_numbers,
-    only_an_array_has_parts,
-    a_push_makes_the_array_and_tells_its_length,
+    a_range_of_an_array_has_the_total_count,
+    a_range_takes_only_integers,
+    only_an_array_can_be_read_by_range,
+    a_push_creates_the_array_and_returns_its_length,
     pushing_past_the_window_drops_the_oldest,
-    a_window_may_get_smaller_by_more_than_one,
+    a_smaller_window_drops_several_elements,
     a_window_of_one_keeps_the_newest,
     a_long_window_stays_exact_over_many_pushes,
     max_records_is_at_least_one,
-    an_operation_may_spell_max_records_in_either_way,
-    only_an_array_is_pushed_to,
-    an_array_takes_the_place_of_another_value_whole,
+    an_operation_accepts_both_spellings_of_max_records,
+    only_an_array_accepts_a_push,
+    a_replaced_array_leaves_no_old_elements,
 );

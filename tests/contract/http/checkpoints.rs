@@ -10,10 +10,10 @@ async fn save(thread: &OwnThread, body: &str) -> Answer {
     saved
 }
 
-async fn numbers(thread: &OwnThread) -> Vec<u64> {
+async fn checkpoint_numbers(thread: &OwnThread) -> Vec<u64> {
     let listed = thread.get("checkpoints").ok().await.json();
     let listed = listed["checkpoints"].as_array().unwrap().clone();
-    let number = |one: &Value| one["checkpoint"].as_u64().unwrap();
+    let number = |checkpoint: &Value| checkpoint["checkpoint"].as_u64().unwrap();
     listed.iter().map(number).collect()
 }
 
@@ -45,10 +45,10 @@ async fn a_checkpoint_is_saved_listed_read_restored_and_deleted(server: &Server)
     let listed = thread.get("checkpoints").ok().await;
     assert!(listed.etag().starts_with("\"3-"));
     assert_eq!(listed.json()["checkpoints"][1], saved);
-    assert_eq!(numbers(&thread).await, [2, 1]);
+    assert_eq!(checkpoint_numbers(&thread).await, [2, 1]);
     let read = thread.get("checkpoints/1").ok().await.text();
-    let held = r#","metadata":{"m":1.0},"state":{"list":[1.0],"n":9007199254740993}}"#;
-    assert!(read.ends_with(held), "{read}");
+    let content = r#","metadata":{"m":1.0},"state":{"list":[1.0],"n":9007199254740993}}"#;
+    assert!(read.ends_with(content), "{read}");
     assert_eq!(thread.head("checkpoints/1").ok().await.text(), "");
     assert_eq!(thread.head("checkpoints").ok().await.status, 200);
 
@@ -67,7 +67,7 @@ async fn a_checkpoint_is_saved_listed_read_restored_and_deleted(server: &Server)
     );
     let deleted = thread.delete("checkpoints/1").send().await;
     assert_eq!((deleted.status, deleted.etag()), (204, restored.etag()));
-    assert_eq!(numbers(&thread).await, [2]);
+    assert_eq!(checkpoint_numbers(&thread).await, [2]);
 }
 
 async fn unknown_checkpoints_and_threads_are_not_found(server: &Server) {
@@ -76,7 +76,7 @@ async fn unknown_checkpoints_and_threads_are_not_found(server: &Server) {
         .post("checkpoints", "{}")
         .refused(404, "not_found")
         .await;
-    assert_eq!(numbers(&absent).await, Vec::<u64>::new());
+    assert_eq!(checkpoint_numbers(&absent).await, Vec::<u64>::new());
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     save(&thread, "").await;
@@ -93,7 +93,7 @@ async fn unknown_checkpoints_and_threads_are_not_found(server: &Server) {
     assert_eq!(thread.object().await["version"], 1);
 }
 
-async fn a_body_that_is_wrong_saves_nothing(server: &Server) {
+async fn a_malformed_body_saves_nothing(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -113,7 +113,7 @@ async fn a_body_that_is_wrong_saves_nothing(server: &Server) {
     }
     let query = thread.post("checkpoints?ttl_seconds=60", "");
     query.refused(400, "invalid_parameter").await;
-    assert_eq!(numbers(&thread).await, Vec::<u64>::new());
+    assert_eq!(checkpoint_numbers(&thread).await, Vec::<u64>::new());
 }
 
 async fn the_thirty_third_checkpoint_is_refused(server: &Server) {
@@ -132,7 +132,7 @@ async fn the_thirty_third_checkpoint_is_refused(server: &Server) {
     assert_eq!(save(&thread, "").await.json()["checkpoint"], 33);
 }
 
-async fn conditions_and_repeats_work_as_for_any_write(server: &Server) {
+async fn conditions_and_idempotency_keys_work_as_for_any_write(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -179,7 +179,7 @@ async fn conditions_and_repeats_work_as_for_any_write(server: &Server) {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
 }
 
-async fn a_turn_guards_checkpoints_too(server: &Server) {
+async fn an_exclusive_turn_protects_checkpoints(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     save(&thread, "").await;
@@ -205,7 +205,7 @@ async fn a_turn_guards_checkpoints_too(server: &Server) {
     }
 }
 
-async fn a_back_end_names_the_thread_by_its_id(server: &Server) {
+async fn a_back_end_saves_restores_and_deletes_checkpoints(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -217,7 +217,7 @@ async fn a_back_end_names_the_thread_by_its_id(server: &Server) {
     assert_eq!(delete.send().await.status, 204);
 }
 
-async fn an_archive_has_the_numbers_alone(server: &Server) {
+async fn an_archive_has_only_checkpoint_numbers(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "\"kept\"").ok().await;
     save(&thread, r#"{"name":"secret"}"#).await;
@@ -241,10 +241,10 @@ async fn an_archive_has_the_numbers_alone(server: &Server) {
 super::over_both_stores!(
     a_checkpoint_is_saved_listed_read_restored_and_deleted,
     unknown_checkpoints_and_threads_are_not_found,
-    a_body_that_is_wrong_saves_nothing,
+    a_malformed_body_saves_nothing,
     the_thirty_third_checkpoint_is_refused,
-    conditions_and_repeats_work_as_for_any_write,
-    a_turn_guards_checkpoints_too,
-    a_back_end_names_the_thread_by_its_id,
-    an_archive_has_the_numbers_alone,
+    conditions_and_idempotency_keys_work_as_for_any_write,
+    an_exclusive_turn_protects_checkpoints,
+    a_back_end_saves_restores_and_deletes_checkpoints,
+    an_archive_has_only_checkpoint_numbers,
 );

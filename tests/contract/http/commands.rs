@@ -7,26 +7,26 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::support::client::{Client, OwnThread, new_id};
-use crate::support::places::{program, scratch};
+use crate::support::paths::{program, scratch};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 over_both_stores![
-    what_is_over_is_got_listed_and_restored,
-    a_refusal_is_told_in_the_words_of_the_server,
+    ended_threads_are_shown_listed_and_restored,
+    a_refused_command_prints_the_error_of_the_server,
     threads_are_listed_and_shown_as_tables_or_json,
-    an_owner_is_erased_once_that_is_confirmed,
-    a_file_that_is_no_export_stays_as_it_is,
-    an_import_stops_at_the_line_that_is_refused,
-    a_thread_is_forked_by_a_command,
+    erasing_an_owner_needs_confirmation,
+    a_file_that_is_not_an_export_is_not_changed,
+    an_import_stops_at_a_refused_line,
+    the_fork_command_forks_a_thread,
 ];
 
 with_own_servers![
-    a_tail_prints_events_as_they_come,
+    a_tail_prints_events_as_they_arrive,
     endpoints_are_listed_and_replayed,
-    a_service_is_moved_by_an_export_and_an_import,
-    an_export_may_have_passed_through_windows,
-    an_interrupted_export_goes_on,
+    an_export_and_an_import_move_all_threads,
+    an_import_accepts_crlf_and_rejects_utf_16,
+    an_interrupted_export_resumes,
 ];
 
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
@@ -57,7 +57,7 @@ async fn lines(server: &Server, args: &[&str]) -> Vec<Value> {
     lines.collect()
 }
 
-async fn ended(client: &Client) -> OwnThread {
+async fn ended_thread(client: &Client) -> OwnThread {
     let thread = client.thread();
     thread.put("state/k", "[1.0]").ok().await;
     thread.patch("", r#"{"metadata":{"m":1}}"#).ok().await;
@@ -65,12 +65,12 @@ async fn ended(client: &Client) -> OwnThread {
     thread
 }
 
-async fn what_is_over_is_got_listed_and_restored(server: &Server) {
+async fn ended_threads_are_shown_listed_and_restored(server: &Server) {
     let client = server.client();
-    let (first, second) = (ended(&client).await, ended(&client).await);
+    let (first, second) = (ended_thread(&client).await, ended_thread(&client).await);
 
-    let got = run(command(server, &["archives", "show", &first.id])).await;
-    let text = String::from_utf8(got.stdout).unwrap();
+    let shown = run(command(server, &["archives", "show", &first.id])).await;
+    let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.ends_with("\"state\":{\"k\":[1.0]}}\n"), "{text}");
     assert!(text.contains(r#""metadata":{"m":1}"#), "{text}");
 
@@ -88,8 +88,8 @@ async fn what_is_over_is_got_listed_and_restored(server: &Server) {
     assert_eq!(first.state().await, r#"{"k":[1.0]}"#);
 }
 
-async fn a_refusal_is_told_in_the_words_of_the_server(server: &Server) {
-    for (args, words) in [
+async fn a_refused_command_prints_the_error_of_the_server(server: &Server) {
+    for (args, expected) in [
         (["archives", "show", &new_id()], "404 not_found"),
         (["archives", "restore", "thrd_"], "400 invalid_thread_id"),
         (["events", "tail", "--type=x"], "400 invalid_event_type"),
@@ -98,7 +98,7 @@ async fn a_refusal_is_told_in_the_words_of_the_server(server: &Server) {
 
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(output.stdout.is_empty());
     }
 }
@@ -110,16 +110,16 @@ async fn threads_are_listed_and_shown_as_tables_or_json(server: &Server) {
     for number in 0..3 {
         let body = json!({"owner": owner, "metadata": {"n": number}, "state": {"k": [1.5]}});
         let create = client.post("/v1/threads").bearer(API_SECRET);
-        let made = create.json(&body.to_string()).ok().await.json();
-        ids.push(made["id"].clone());
+        let created = create.json(&body.to_string()).ok().await.json();
+        ids.push(created["id"].clone());
     }
     let list = ["threads", "list", "--owner", &owner, "--order", "created"];
 
     let listed = lines(server, &[&list[..], &["--json"]].concat()).await;
-    let mut found: Vec<_> = listed.iter().map(|line| line["id"].clone()).collect();
-    found.sort_by_key(ToString::to_string);
+    let mut listed_ids: Vec<_> = listed.iter().map(|line| line["id"].clone()).collect();
+    listed_ids.sort_by_key(ToString::to_string);
     ids.sort_by_key(ToString::to_string);
-    assert_eq!(found, ids);
+    assert_eq!(listed_ids, ids);
     let filter = ["--json", "--metadata", "n=1"];
     let filtered = lines(server, &[&list[..], &filter].concat()).await;
     assert_eq!(filtered[0]["metadata"], json!({"n": 1}));
@@ -142,7 +142,7 @@ async fn threads_are_listed_and_shown_as_tables_or_json(server: &Server) {
     assert!(table.ends_with("5 [1.5]\n"), "{table}");
 }
 
-async fn an_owner_is_erased_once_that_is_confirmed(server: &Server) {
+async fn erasing_an_owner_needs_confirmation(server: &Server) {
     let client = server.client();
     let owner = format!("{}/ \u{e9}", new_id());
     for _ in 0..3 {
@@ -161,13 +161,13 @@ async fn an_owner_is_erased_once_that_is_confirmed(server: &Server) {
 
     let erase = ["threads", "erase", &owner, "--yes"];
     let erased = lines(server, &[&erase[..], &["--json"]].concat()).await;
-    let all = json!({"owner": owner, "threads": 3, "archives": 0, "complete": true});
-    assert_eq!(erased, [all]);
+    let expected = json!({"owner": owner, "threads": 3, "archives": 0, "complete": true});
+    assert_eq!(erased, [expected]);
     assert!(lines(server, &list).await.is_empty());
     let again = run(command(server, &erase)).await;
     let text = String::from_utf8(again.stdout).unwrap();
-    let nothing = format!("erased 0 threads and 0 archives of {owner}\n");
-    assert_eq!(text, nothing);
+    let nothing_erased = format!("erased 0 threads and 0 archives of {owner}\n");
+    assert_eq!(text, nothing_erased);
 }
 
 struct Tail {
@@ -195,7 +195,7 @@ impl Tail {
         let mut events = Vec::new();
         while events.len() < N {
             let event = timeout(WAIT_LIMIT, self.lines.recv()).await.unwrap();
-            let event = event.expect("it goes on");
+            let event = event.expect("the tail should still run");
             if event["subject"] == thread.id {
                 events.push(event);
             }
@@ -211,7 +211,7 @@ impl Drop for Tail {
     }
 }
 
-async fn a_tail_prints_events_as_they_come(backend: Backend) {
+async fn a_tail_prints_events_as_they_arrive(backend: Backend) {
     let server = Server::builder(backend).start();
     let client = server.client();
     let types = [
@@ -221,11 +221,11 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
         "--type=thread.destroyed",
     ];
     let mut tail = Tail::start(command(&server, &types));
-    let listens = async || {
+    let is_listening = async || {
         let metrics = client.get("/metrics").ok().await.text();
         metrics.contains("threadkeep_event_streams{of=\"all\"} 1")
     };
-    until(listens).await;
+    until(is_listening).await;
 
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -241,7 +241,7 @@ async fn a_tail_prints_events_as_they_come(backend: Backend) {
 
 /// The tail also prints events that occurred while its server was down.
 #[tokio::test]
-async fn a_tail_goes_on_when_its_server_is_back() {
+async fn a_tail_resumes_when_its_server_restarts() {
     let server = Server::start(Backend::Redis);
     let other = server.settings().start();
     let address = server.address();
@@ -267,9 +267,9 @@ async fn a_tail_goes_on_when_its_server_is_back() {
 async fn endpoints_are_listed_and_replayed(backend: Backend) {
     let server = &Server::builder(backend).start();
     let body = r#"{"url":"https://example.com/hook","events":["session.completed"]}"#;
-    let make = server.client().post("/v1/webhooks").bearer(API_SECRET);
-    let made = make.json(body).ok().await.json();
-    let id = made["id"].as_str().unwrap();
+    let create = server.client().post("/v1/webhooks").bearer(API_SECRET);
+    let created = create.json(body).ok().await.json();
+    let id = created["id"].as_str().unwrap();
 
     let listed = lines(server, &["webhooks", "list"]).await;
     assert_eq!(listed.len(), 1);
@@ -310,7 +310,7 @@ async fn export(server: &Server, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-async fn some_threads(client: &Client, count: usize) {
+async fn create_threads(client: &Client, count: usize) {
     for number in 0..count {
         let thread = client.thread();
         let value = json!(["x".repeat(number * 100)]).to_string();
@@ -321,9 +321,9 @@ async fn some_threads(client: &Client, count: usize) {
     }
 }
 
-async fn a_service_is_moved_by_an_export_and_an_import(backend: Backend) {
+async fn an_export_and_an_import_move_all_threads(backend: Backend) {
     let from = Server::start(backend);
-    some_threads(&from.client(), 30).await;
+    create_threads(&from.client(), 30).await;
     let exported = export(&from, &[]).await;
     assert_eq!(exported.split(|byte| *byte == b'\n').count(), 32);
     assert!(exported.ends_with(b"\n{\"complete\":true}\n"));
@@ -334,21 +334,21 @@ async fn a_service_is_moved_by_an_export_and_an_import(backend: Backend) {
     let imported = |args: &[&str]| run_with(command(&to, args), exported.clone());
     let first = imported(&["import", "--json"]).await;
     assert!(first.status.success(), "{first:?}");
-    let told: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let report: Value = serde_json::from_slice(&first.stdout).unwrap();
     assert_eq!(
-        told,
+        report,
         json!({"imported": 30, "skipped": 0, "complete": true})
     );
     let again = imported(&["threads", "import", "--json", "--if-exists", "skip"]).await;
-    let told: Value = serde_json::from_slice(&again.stdout).unwrap();
+    let report: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(
-        told,
+        report,
         json!({"imported": 0, "skipped": 30, "complete": true})
     );
     let replaced = imported(&["import", "--if-exists", "replace"]).await;
-    let told = String::from_utf8(replaced.stdout).unwrap();
+    let report = String::from_utf8(replaced.stdout).unwrap();
     assert_eq!(
-        told,
+        report,
         "imported       30\nskipped        0\ncomplete       true\n"
     );
 
@@ -363,9 +363,9 @@ async fn a_service_is_moved_by_an_export_and_an_import(backend: Backend) {
     assert_eq!(ids(&export(&to, &[]).await), ids(&exported));
 }
 
-async fn an_export_may_have_passed_through_windows(backend: Backend) {
+async fn an_import_accepts_crlf_and_rejects_utf_16(backend: Backend) {
     let from = Server::start(backend);
-    some_threads(&from.client(), 3).await;
+    create_threads(&from.client(), 3).await;
     let text = String::from_utf8(export(&from, &[]).await).unwrap();
     let to = Server::start(Backend::Memory);
     let import = |input| run_with(command(&to, &["import", "--if-exists", "replace"]), input);
@@ -373,11 +373,11 @@ async fn an_export_may_have_passed_through_windows(backend: Backend) {
     let lines = format!("\u{feff}\r\n{}", text.replace('\n', "\r\n"));
     let imported = import(lines.into_bytes()).await;
     let utf_16 = text.encode_utf16().flat_map(u16::to_le_bytes);
-    let with_mark = [0xff, 0xfe].into_iter().chain(utf_16.clone()).collect();
+    let with_bom = [0xff, 0xfe].into_iter().chain(utf_16.clone()).collect();
 
     assert!(imported.status.success(), "{imported:?}");
     assert!(imported.stdout.starts_with(b"imported       3\n"));
-    for input in [with_mark, utf_16.collect()] {
+    for input in [with_bom, utf_16.collect()] {
         let refused = import(input).await;
         let error = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(1), "{error}");
@@ -385,7 +385,7 @@ async fn an_export_may_have_passed_through_windows(backend: Backend) {
     }
 }
 
-async fn a_thread_is_forked_by_a_command(server: &Server) {
+async fn the_fork_command_forks_a_thread(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     thread
@@ -397,10 +397,10 @@ async fn a_thread_is_forked_by_a_command(server: &Server) {
     let fork = ["threads", "fork", &thread.id];
     let options = ["--id", &id, "--owner", "ann", "--checkpoint", "1", "--json"];
 
-    let told = lines(server, &[&fork[..], &options].concat()).await;
+    let forked = lines(server, &[&fork[..], &options].concat()).await;
 
     assert_eq!(
-        (&told[0]["id"], &told[0]["owner"]),
+        (&forked[0]["id"], &forked[0]["owner"]),
         (&json!(id), &json!("ann"))
     );
     let copy = server.client().thread_of(&id);
@@ -417,9 +417,9 @@ async fn a_thread_is_forked_by_a_command(server: &Server) {
     assert_eq!(output.status.code(), Some(2));
 }
 
-async fn an_interrupted_export_goes_on(backend: Backend) {
+async fn an_interrupted_export_resumes(backend: Backend) {
     let server = Server::start(backend);
-    some_threads(&server.client(), 20).await;
+    create_threads(&server.client(), 20).await;
     for owner in [&[][..], &["--owner", "user-1"]] {
         let whole = export(&server, owner).await;
         let lines = whole.split(|byte| *byte == b'\n').map(<[u8]>::len);
@@ -433,8 +433,8 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
             let printed = export(&server, &[owner, &resumed].concat()).await;
 
             assert!(printed.is_empty());
-            let found = std::fs::read(&path).unwrap();
-            assert!(found == whole, "{}", String::from_utf8_lossy(&found));
+            let content = std::fs::read(&path).unwrap();
+            assert!(content == whole, "{}", String::from_utf8_lossy(&content));
         }
         // if a client appends every line that it receives, the file also contains the `cursor` line
         let cursor = [&whole[..half], b"{\"cursor\":\"x\"}\n{\"format"].concat();
@@ -446,21 +446,21 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
 }
 
 #[tokio::test]
-async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
+async fn an_export_reports_unreadable_threads_and_includes_all_others() {
     let redis = crate::support::redis::RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
-    some_threads(&server.client(), 6).await;
+    create_threads(&server.client(), 6).await;
     let owner = ["export", "--owner", "user-1"];
     let whole = export(&server, &[]).await;
-    let bad: Vec<_> = run(command(&server, &owner)).await.stdout;
-    let bad = bad.split(|byte| *byte == b'\n').take(2).map(|line| {
+    let unreadable: Vec<_> = run(command(&server, &owner)).await.stdout;
+    let unreadable = unreadable.split(|byte| *byte == b'\n').take(2).map(|line| {
         let thread: Value = serde_json::from_slice(line).unwrap();
         thread["thread"]["id"].as_str().unwrap().to_owned()
     });
-    let bad: Vec<String> = bad.collect();
-    for id in &bad {
-        let all = redis.keys();
-        let name = all.iter().find(|name| name.contains(&format!(":t:{id}")));
+    let unreadable: Vec<String> = unreadable.collect();
+    for id in &unreadable {
+        let keys = redis.keys();
+        let name = keys.iter().find(|name| name.contains(&format!(":t:{id}")));
         redis.call(&["HSET", name.unwrap(), "\"k\"", "1"]);
     }
 
@@ -468,8 +468,11 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         let output = run(command(&server, args)).await;
 
         assert_eq!(output.status.code(), Some(1));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("2 threads are not in the export"), "{told}");
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            report.contains("2 threads are not in the export"),
+            "{report}"
+        );
         let text = String::from_utf8(output.stdout).unwrap();
         let (errors, documents): (Vec<_>, Vec<_>) = text
             .lines()
@@ -477,7 +480,7 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         assert_eq!(documents.len(), others);
         assert!(documents.iter().all(|line| contains(&whole, line)));
         assert_eq!(errors.len(), 3);
-        for id in &bad {
+        for id in &unreadable {
             let line = format!(r#"{{"error":"unreadable","thread_id":"{id}","place":""#);
             assert!(
                 errors.iter().any(|error| error.starts_with(&line)),
@@ -500,9 +503,9 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         let to = Server::start(Backend::Memory);
         let imported = run_with(command(&to, &["import", "--json"]), text.into_bytes()).await;
         assert_eq!(imported.status.code(), Some(1));
-        let told: Value = serde_json::from_slice(&imported.stdout).unwrap();
+        let report: Value = serde_json::from_slice(&imported.stdout).unwrap();
         let expected = json!({"imported": others, "skipped": 0, "complete": true, "failed": 2});
-        assert_eq!(told, expected);
+        assert_eq!(report, expected);
     }
 }
 
@@ -511,7 +514,7 @@ fn contains(text: &[u8], line: &str) -> bool {
         .any(|other| other == line.as_bytes())
 }
 
-async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
+async fn a_file_that_is_not_an_export_is_not_changed(server: &Server) {
     let path = scratch().join(format!("notes-{}", server.address().port()));
     let resume = ["export", "--resume", path.to_str().unwrap()];
     for notes in [
@@ -524,10 +527,10 @@ async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
 
         let output = run(command(server, &resume)).await;
 
-        let words = "this is no export";
+        let message = "this is not an export";
         assert!(!output.status.success(), "{output:?}");
         assert!(
-            String::from_utf8_lossy(&output.stderr).contains(words),
+            String::from_utf8_lossy(&output.stderr).contains(message),
             "{output:?}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), notes);
@@ -535,7 +538,7 @@ async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
     std::fs::remove_file(&path).unwrap();
 }
 
-async fn an_import_stops_at_the_line_that_is_refused(server: &Server) {
+async fn an_import_stops_at_a_refused_line(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -544,7 +547,7 @@ async fn an_import_stops_at_the_line_that_is_refused(server: &Server) {
         .ok()
         .await
         .text();
-    for (input, words) in [
+    for (input, expected) in [
         (
             format!("{document}\n"),
             "line 1 was not imported: the server answered 409 thread_exists",
@@ -553,14 +556,14 @@ async fn an_import_stops_at_the_line_that_is_refused(server: &Server) {
             format!("\n{{\"format\":2}}\n{document}\n"),
             "400 invalid_parameter",
         ),
-        ("{\"a\":1}\n".into(), "this is no export"),
+        ("{\"a\":1}\n".into(), "this is not an export"),
         ("no json".into(), "line 1 was not imported"),
     ] {
         let output = run_with(command(server, &["import"]), input.into_bytes()).await;
 
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(output.stdout.is_empty());
     }
 }

@@ -27,7 +27,7 @@ fn seqs(page: &Value) -> Vec<u64> {
         .collect()
 }
 
-async fn a_summary_stands_for_the_oldest_items(server: &Server) {
+async fn a_summary_replaces_the_oldest_items(server: &Server) {
     let thread = filled(server).await;
 
     let receipt = thread
@@ -142,7 +142,7 @@ async fn a_changed_prefix_is_refused_with_its_count(server: &Server) {
     );
 }
 
-async fn wrong_compactions_change_nothing(server: &Server) {
+async fn malformed_compactions_change_nothing(server: &Server) {
     let thread = filled(server).await;
     let before = thread.get("history").ok().await.text();
     let value = json!({"value": 1});
@@ -190,7 +190,7 @@ async fn wrong_compactions_change_nothing(server: &Server) {
     assert_eq!(thread.get("history").ok().await.text(), before);
 }
 
-async fn a_compaction_belongs_to_its_turn_and_needs_its_thread(server: &Server) {
+async fn a_compaction_needs_the_turn_and_a_live_thread(server: &Server) {
     let thread = filled(server).await;
     let turn = thread.post("turn", r#"{"exclusive":true,"ttl_seconds":60}"#);
     let turn = turn.ok().await.json();
@@ -208,8 +208,8 @@ async fn a_compaction_belongs_to_its_turn_and_needs_its_thread(server: &Server) 
     assert_eq!(by_key.ok().await.json()["segments"][0]["segment"], 1);
     assert_eq!(server.client().get(&path).send().await.status, 401);
     let new = server.client().thread();
-    let nothing = new.post("history/compact", &summary(1, 1, "s"));
-    nothing.refused(412, "prefix_changed").await;
+    let compaction = new.post("history/compact", &summary(1, 1, "s"));
+    compaction.refused(412, "prefix_changed").await;
     assert_eq!(
         new.get("history/segments").ok().await.json(),
         json!({"segments": []})
@@ -219,8 +219,8 @@ async fn a_compaction_belongs_to_its_turn_and_needs_its_thread(server: &Server) 
 }
 
 crate::http::over_both_stores! {
-    a_summary_stands_for_the_oldest_items,
+    a_summary_replaces_the_oldest_items,
     a_changed_prefix_is_refused_with_its_count,
-    wrong_compactions_change_nothing,
-    a_compaction_belongs_to_its_turn_and_needs_its_thread,
+    malformed_compactions_change_nothing,
+    a_compaction_needs_the_turn_and_a_live_thread,
 }

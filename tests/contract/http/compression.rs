@@ -34,13 +34,13 @@ fn text(answer: &Answer) -> String {
     text
 }
 
-async fn metrics_are_compressed_for_clients_that_ask(server: &Server) {
-    let ask = async |accepted: &str| {
+async fn metrics_are_compressed_for_clients_that_accept_gzip(server: &Server) {
+    let read_metrics = async |accepted: &str| {
         let metrics = server.client().get("/metrics");
         metrics.header("accept-encoding", accepted).ok().await
     };
 
-    let (plain, short) = (ask("identity").await, ask("gzip").await);
+    let (plain, short) = (read_metrics("identity").await, read_metrics("gzip").await);
 
     assert!(!is_compressed(&plain) && is_compressed(&short));
     for answer in [&plain, &short] {
@@ -51,7 +51,7 @@ async fn metrics_are_compressed_for_clients_that_ask(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_state_that_is_read_again_is_compressed_for_clients_that_ask() {
+async fn a_state_that_is_read_again_is_compressed() {
     use crate::support::READ_CACHE_BYTES;
     use crate::support::server::Backend;
     use crate::support::until;
@@ -75,10 +75,10 @@ async fn a_state_that_is_read_again_is_compressed_for_clients_that_ask() {
             assert!(!is_compressed(&long), "{accepted}");
             assert_eq!(long.text(), plain);
         }
-        let known = thread.get("state").header("accept-encoding", "gzip");
-        let known = known.header("if-none-match", &tag).send().await;
-        assert_eq!((known.status, known.body.len()), (304, 0));
-        assert!(!is_compressed(&known));
+        let not_modified = thread.get("state").header("accept-encoding", "gzip");
+        let not_modified = not_modified.header("if-none-match", &tag).send().await;
+        assert_eq!((not_modified.status, not_modified.body.len()), (304, 0));
+        assert!(!is_compressed(&not_modified));
 
         thread.post("state/list/push", "1").ok().await;
         let changed = read(&thread, "gzip").await;
@@ -89,7 +89,7 @@ async fn a_state_that_is_read_again_is_compressed_for_clients_that_ask() {
     }
 }
 
-async fn a_state_that_no_copy_has_is_sent_as_it_is(server: &Server) {
+async fn a_state_without_a_cached_copy_is_not_compressed(server: &Server) {
     let thread = server.client().thread();
     for plain in [state(100), state(100_000)] {
         thread.put("state", &plain).ok().await;
@@ -108,6 +108,6 @@ async fn a_state_that_no_copy_has_is_sent_as_it_is(server: &Server) {
 }
 
 crate::http::over_both_stores! {
-    a_state_that_no_copy_has_is_sent_as_it_is,
-    metrics_are_compressed_for_clients_that_ask,
+    a_state_without_a_cached_copy_is_not_compressed,
+    metrics_are_compressed_for_clients_that_accept_gzip,
 }

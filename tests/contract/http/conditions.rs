@@ -5,7 +5,7 @@ use crate::support::server::{API_SECRET, Server};
 
 const ABSENT: &str = "\"0-0000000000000000\"";
 
-async fn a_tag_is_version_and_life(server: &Server) {
+async fn an_etag_has_version_and_life(server: &Server) {
     let thread = server.client().thread();
 
     let absent = thread.get("state").ok().await;
@@ -24,7 +24,7 @@ async fn a_tag_is_version_and_life(server: &Server) {
     assert_eq!(life(first.etag(), "1"), life(second.etag(), "2"));
 }
 
-async fn every_answer_for_a_thread_has_its_tag(server: &Server) {
+async fn every_answer_for_a_thread_has_its_etag(server: &Server) {
     let thread = server.client().thread();
     let written = thread.put("state", r#"{"a":[1]}"#).ok().await;
 
@@ -63,7 +63,7 @@ async fn lives_of_two_threads_differ(server: &Server) {
     assert_ne!(one.etag(), two.etag());
 }
 
-async fn a_write_may_ask_for_the_version_it_knows(server: &Server) {
+async fn a_write_may_require_a_version(server: &Server) {
     let thread = server.client().thread();
     let first = thread.put("state/k", "1").ok().await;
 
@@ -105,7 +105,7 @@ async fn the_same_version_of_another_life_does_not_match(server: &Server) {
     }
 }
 
-async fn version_zero_asks_for_a_thread_that_does_not_exist(server: &Server) {
+async fn version_zero_requires_an_absent_thread(server: &Server) {
     for tag in ["\"0\"", ABSENT] {
         let thread = server.client().thread();
 
@@ -125,7 +125,7 @@ async fn version_zero_asks_for_a_thread_that_does_not_exist(server: &Server) {
     }
 }
 
-async fn a_star_asks_for_a_thread_that_exists(server: &Server) {
+async fn a_star_requires_an_existing_thread(server: &Server) {
     let thread = server.client().thread();
 
     let problem = thread
@@ -144,7 +144,7 @@ async fn a_star_asks_for_a_thread_that_exists(server: &Server) {
     assert_eq!(answer.version(), 2);
 }
 
-async fn another_form_of_condition_is_refused(server: &Server) {
+async fn a_malformed_condition_is_refused(server: &Server) {
     let thread = server.client().thread();
     let etag = thread.put("state/k", "1").ok().await.etag().to_owned();
 
@@ -174,7 +174,7 @@ async fn another_form_of_condition_is_refused(server: &Server) {
     assert_eq!(thread.state().await, r#"{"k":1}"#);
 }
 
-async fn a_write_may_name_several_tags(server: &Server) {
+async fn a_write_may_list_several_etags(server: &Server) {
     let thread = server.client().thread();
     let put = |value: &str, tags: &str| thread.put("state/k", value).header("if-match", tags);
     let first = put("1", "\"7\",\"0\"").ok().await.etag().to_owned();
@@ -198,7 +198,7 @@ async fn a_write_may_name_several_tags(server: &Server) {
     }
 }
 
-async fn a_weak_tag_matches_no_write_and_the_version_does(server: &Server) {
+async fn a_weak_tag_never_matches_but_the_version_does(server: &Server) {
     let thread = server.client().thread();
     let first = thread.put("state/k", "1").ok().await;
     let version = first.header("x-thread-version").unwrap();
@@ -274,7 +274,7 @@ async fn a_write_for_another_life_changes_nothing(server: &Server) {
     assert_eq!(ended.status, 204);
 }
 
-async fn each_tag_comes_with_the_version_alone(server: &Server) {
+async fn each_etag_comes_with_a_version_header(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let written = thread.put("state/k", "[1]").ok().await;
@@ -315,7 +315,7 @@ async fn each_tag_comes_with_the_version_alone(server: &Server) {
     }
 }
 
-async fn every_write_takes_a_condition(server: &Server) {
+async fn every_write_accepts_a_condition(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":[],"n":1}"#).ok().await;
 
@@ -341,7 +341,7 @@ async fn every_write_takes_a_condition(server: &Server) {
     assert_eq!(thread.state().await, r#"{"a":[],"n":1}"#);
 }
 
-async fn a_destroy_may_ask_for_a_version_too(server: &Server) {
+async fn a_destroy_may_require_a_version(server: &Server) {
     let thread = server.client().thread();
     let etag = thread.put("state/k", "1").ok().await.etag().to_owned();
 
@@ -351,7 +351,7 @@ async fn a_destroy_may_ask_for_a_version_too(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn a_read_of_what_is_known_is_not_repeated(server: &Server) {
+async fn an_unchanged_value_is_not_sent_again(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":[1]}"#).ok().await;
 
@@ -365,7 +365,7 @@ async fn a_read_of_what_is_known_is_not_repeated(server: &Server) {
     ] {
         let etag = thread.get(path).ok().await.etag().to_owned();
 
-        for known in [
+        for condition in [
             etag.clone(),
             format!("W/{etag}"),
             format!("\"other\", {etag}"),
@@ -373,11 +373,11 @@ async fn a_read_of_what_is_known_is_not_repeated(server: &Server) {
         ] {
             let answer = thread
                 .get(path)
-                .header("if-none-match", &known)
+                .header("if-none-match", &condition)
                 .send()
                 .await;
 
-            assert_eq!(answer.status, 304, "{path} {known}");
+            assert_eq!(answer.status, 304, "{path} {condition}");
             assert!(answer.body.is_empty());
             assert_eq!(answer.etag(), etag);
             assert_eq!(answer.header("x-thread-id"), Some(&*thread.signed));
@@ -385,41 +385,45 @@ async fn a_read_of_what_is_known_is_not_repeated(server: &Server) {
     }
 }
 
-async fn a_read_of_what_has_changed_is_answered(server: &Server) {
+async fn a_changed_state_is_sent_again(server: &Server) {
     let thread = server.client().thread();
     let old = thread.put("state/k", "1").ok().await.etag().to_owned();
     let other = server.client().thread().put("state/k", "1").ok().await;
     thread.put("state/k", "2").ok().await;
 
-    for known in [&old, other.etag(), ABSENT, "\"nonsense\"", ""] {
+    for condition in [&old, other.etag(), ABSENT, "\"nonsense\"", ""] {
         let answer = thread
             .get("state")
-            .header("if-none-match", known)
+            .header("if-none-match", condition)
             .ok()
             .await;
 
-        assert_eq!(answer.status, 200, "{known}");
+        assert_eq!(answer.status, 200, "{condition}");
         assert_eq!(answer.text(), r#"{"k":2}"#);
     }
 }
 
 /// The server evaluates conditions only for a request that would otherwise succeed (RFC 9110, section 13.2.1).
-async fn a_value_that_is_not_there_is_not_found_whatever_is_known(server: &Server) {
+async fn an_absent_value_is_not_found_whatever_the_condition(server: &Server) {
     let thread = server.client().thread();
     let tag = thread.put("state/k", "1").ok().await.etag().to_owned();
     thread.get("state").ok().await;
 
-    for known in [tag.as_str(), "*"] {
-        let value = thread.get("state/absent").header("if-none-match", known);
+    for condition in [tag.as_str(), "*"] {
+        let value = thread
+            .get("state/absent")
+            .header("if-none-match", condition);
         value.refused(404, "key_not_found").await;
-        let tail = thread.get("state/k?tail=1").header("if-none-match", known);
+        let tail = thread
+            .get("state/k?tail=1")
+            .header("if-none-match", condition);
         tail.refused(409, "not_an_array").await;
     }
     let value = thread.get("state/absent").header("if-match", "\"7\"");
     value.refused(404, "key_not_found").await;
 }
 
-async fn a_refusal_is_no_version(server: &Server) {
+async fn a_refused_write_does_not_raise_the_version(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "\"text\"").ok().await;
 
@@ -441,22 +445,22 @@ async fn a_refusal_is_no_version(server: &Server) {
 }
 
 over_both_stores!(
-    a_tag_is_version_and_life,
-    every_answer_for_a_thread_has_its_tag,
+    an_etag_has_version_and_life,
+    every_answer_for_a_thread_has_its_etag,
     lives_of_two_threads_differ,
-    a_write_may_ask_for_the_version_it_knows,
+    a_write_may_require_a_version,
     the_same_version_of_another_life_does_not_match,
-    version_zero_asks_for_a_thread_that_does_not_exist,
-    a_star_asks_for_a_thread_that_exists,
-    another_form_of_condition_is_refused,
-    a_write_may_name_several_tags,
-    a_weak_tag_matches_no_write_and_the_version_does,
+    version_zero_requires_an_absent_thread,
+    a_star_requires_an_existing_thread,
+    a_malformed_condition_is_refused,
+    a_write_may_list_several_etags,
+    a_weak_tag_never_matches_but_the_version_does,
     a_write_for_another_life_changes_nothing,
-    each_tag_comes_with_the_version_alone,
-    every_write_takes_a_condition,
-    a_destroy_may_ask_for_a_version_too,
-    a_read_of_what_is_known_is_not_repeated,
-    a_read_of_what_has_changed_is_answered,
-    a_value_that_is_not_there_is_not_found_whatever_is_known,
-    a_refusal_is_no_version,
+    each_etag_comes_with_a_version_header,
+    every_write_accepts_a_condition,
+    a_destroy_may_require_a_version,
+    an_unchanged_value_is_not_sent_again,
+    a_changed_state_is_sent_again,
+    an_absent_value_is_not_found_whatever_the_condition,
+    a_refused_write_does_not_raise_the_version,
 );

@@ -36,12 +36,12 @@ async fn each_file_is_served_under_a_strict_policy(server: &Server) {
     }
 }
 
-async fn the_address_without_a_slash_leads_to_the_page(server: &Server) {
+async fn the_path_without_a_slash_redirects_to_the_page(server: &Server) {
     let answer = server.client().get("/console").send().await;
 
     assert_eq!(answer.status, 307);
-    let place = answer.header("location").unwrap();
-    let page = server.client().get(place).ok().await;
+    let location = answer.header("location").unwrap();
+    let page = server.client().get(location).ok().await;
     assert!(page.text().contains("threadkeep console"));
 }
 
@@ -67,16 +67,16 @@ async fn a_file_is_compressed_for_clients_that_accept_it(server: &Server) {
     }
 }
 
-async fn a_known_file_is_not_sent_again(server: &Server) {
+async fn an_unchanged_file_is_not_sent_again(server: &Server) {
     let client = server.client();
-    let known = client.get(PAGE).ok().await;
+    let first = client.get(PAGE).ok().await;
     let again = |tags: &str| client.get(PAGE).header("if-none-match", tags).send();
 
-    for tags in [known.etag(), &format!("\"other\", W/{}", known.etag()), "*"] {
+    for tags in [first.etag(), &format!("\"other\", W/{}", first.etag()), "*"] {
         let answer = again(tags).await;
         assert_eq!(answer.status, 304, "{tags}");
         assert!(answer.body.is_empty());
-        assert_eq!(answer.etag(), known.etag());
+        assert_eq!(answer.etag(), first.etag());
     }
     assert_eq!(again("\"other\"").await.status, 200);
     assert_eq!(again("no tag").await.status, 200);
@@ -111,7 +111,7 @@ async fn other_methods_and_paths_are_refused(server: &Server) {
     get.refused(405, "method_not_allowed").await;
 }
 
-async fn a_server_with_api_keys_takes_no_link(server: &Server) {
+async fn a_server_with_api_keys_accepts_no_console_link(server: &Server) {
     let client = server.client();
     let exchange = || client.post("/console/session");
 
@@ -126,10 +126,10 @@ async fn a_server_with_api_keys_takes_no_link(server: &Server) {
 
 over_both_stores!(
     each_file_is_served_under_a_strict_policy,
-    the_address_without_a_slash_leads_to_the_page,
+    the_path_without_a_slash_redirects_to_the_page,
     a_file_is_compressed_for_clients_that_accept_it,
-    a_known_file_is_not_sent_again,
+    an_unchanged_file_is_not_sent_again,
     head_has_the_headers_of_get,
     other_methods_and_paths_are_refused,
-    a_server_with_api_keys_takes_no_link,
+    a_server_with_api_keys_accepts_no_console_link,
 );

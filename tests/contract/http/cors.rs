@@ -8,7 +8,7 @@ use crate::support::server::{Backend, SIGNING_SECRET, Server};
 const APP: &str = "https://app.example";
 const OTHER: &str = "https://other.example";
 
-fn allowing(backend: Backend, origins: &str) -> Server {
+fn server_allowing(backend: Backend, origins: &str) -> Server {
     Server::builder(backend)
         .set("THREADKEEP_CORS_ORIGINS", origins)
         .start()
@@ -46,7 +46,7 @@ fn preflight(server: &Server, origin: &str, method: &str, headers: &str) -> Requ
         .header("access-control-request-headers", headers)
 }
 
-async fn no_origin_is_allowed_unless_it_is_set(server: &Server) {
+async fn no_origin_is_allowed_by_default(server: &Server) {
     let client = server.client();
 
     let answer = client
@@ -54,16 +54,16 @@ async fn no_origin_is_allowed_unless_it_is_set(server: &Server) {
         .header("origin", APP)
         .ok()
         .await;
-    let asked = preflight(server, APP, "PUT", "x-thread-id").send().await;
+    let preflight_answer = preflight(server, APP, "PUT", "x-thread-id").send().await;
 
-    for answer in [answer, asked] {
+    for answer in [answer, preflight_answer] {
         assert_eq!(answer.header("access-control-allow-origin"), None);
         assert_eq!(answer.header("access-control-allow-credentials"), None);
     }
 }
 
-async fn a_named_origin_may_read_answers_with_credentials(backend: Backend) {
-    let server = allowing(backend, &format!("{APP}, http://localhost:3000"));
+async fn a_listed_origin_may_read_answers_with_credentials(backend: Backend) {
+    let server = server_allowing(backend, &format!("{APP}, http://localhost:3000"));
     let client = server.client();
     let thread = client.thread();
 
@@ -102,8 +102,8 @@ async fn a_named_origin_may_read_answers_with_credentials(backend: Backend) {
     );
 }
 
-async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
-    let server = allowing(backend, APP);
+async fn an_unlisted_origin_gets_no_permission(backend: Backend) {
+    let server = server_allowing(backend, APP);
 
     for origin in [
         OTHER,
@@ -119,11 +119,11 @@ async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
             .header("origin", origin)
             .send()
             .await;
-        let asked = preflight(&server, origin, "PUT", "x-thread-id")
+        let preflight_answer = preflight(&server, origin, "PUT", "x-thread-id")
             .send()
             .await;
 
-        for answer in [answer, asked] {
+        for answer in [answer, preflight_answer] {
             assert_eq!(
                 answer.header("access-control-allow-origin"),
                 None,
@@ -133,8 +133,8 @@ async fn an_origin_that_is_not_named_gets_no_permission(backend: Backend) {
     }
 }
 
-async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
-    let server = allowing(backend, APP);
+async fn a_preflight_allows_the_methods_and_headers_of_the_api(backend: Backend) {
+    let server = server_allowing(backend, APP);
     // tracing libraries and `EventSource` polyfills add these headers to requests
     let headers = [
         "authorization",
@@ -170,8 +170,8 @@ async fn a_preflight_allows_what_the_api_takes(backend: Backend) {
     }
 }
 
-async fn a_star_lets_everybody_read_without_credentials(backend: Backend) {
-    let server = allowing(backend, "*");
+async fn a_star_allows_every_origin_to_read_without_credentials(backend: Backend) {
+    let server = server_allowing(backend, "*");
 
     let answer = server
         .client()
@@ -179,16 +179,16 @@ async fn a_star_lets_everybody_read_without_credentials(backend: Backend) {
         .header("origin", OTHER)
         .ok()
         .await;
-    let asked = preflight(&server, OTHER, "PUT", "x-thread-id").send().await;
+    let preflight_answer = preflight(&server, OTHER, "PUT", "x-thread-id").send().await;
 
     assert_exposes(&answer);
-    for answer in [answer, asked] {
+    for answer in [answer, preflight_answer] {
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
         assert_eq!(answer.header("access-control-allow-credentials"), None);
     }
 }
 
-fn cross_site(backend: Backend) -> Server {
+fn cross_site_server(backend: Backend) -> Server {
     Server::builder(backend)
         .set("THREADKEEP_CORS_ORIGINS", APP)
         .set("THREADKEEP_COOKIE_SAME_SITE", "none")
@@ -213,8 +213,8 @@ fn by_cookie(server: &Server, method: Method, id: &str) -> Request {
         .body("1")
 }
 
-async fn a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list(backend: Backend) {
-    let server = cross_site(backend);
+async fn a_write_by_a_cross_site_cookie_needs_a_listed_origin(backend: Backend) {
+    let server = cross_site_server(backend);
     let id = new_id();
 
     for origin in [Some(OTHER), Some("null"), None] {
@@ -233,7 +233,7 @@ async fn a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list(backend: Bac
 }
 
 async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backend: Backend) {
-    let server = cross_site(backend);
+    let server = cross_site_server(backend);
     let thread = server.client().thread();
 
     thread
@@ -255,7 +255,7 @@ async fn reads_and_header_writes_need_no_origin_under_a_cross_site_cookie(backen
     assert!(cookie.contains("; Secure"), "{cookie}");
 }
 
-async fn a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one(backend: Backend) {
+async fn a_page_of_another_site_gets_a_cookie_only_if_its_browser_keeps_it(backend: Backend) {
     let path = "/v1/threads/current/state/k";
     let first = |server: &Server, origin: &'static str| {
         let write = server.client().request(Method::PUT, path).json("1");
@@ -263,19 +263,19 @@ async fn a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one(b
             .header("origin", origin)
             .header("sec-fetch-site", "cross-site")
     };
-    let server = cross_site(backend);
-    let kept = first(&server, APP).ok().await;
-    assert!(kept.header("set-cookie").is_some());
-    let strange = first(&server, OTHER).ok().await;
-    assert_eq!(strange.header("set-cookie"), None);
+    let server = cross_site_server(backend);
+    let listed = first(&server, APP).ok().await;
+    assert!(listed.header("set-cookie").is_some());
+    let unlisted = first(&server, OTHER).ok().await;
+    assert_eq!(unlisted.header("set-cookie"), None);
 
-    let server = allowing(backend, APP);
+    let server = server_allowing(backend, APP);
     let withheld = first(&server, APP).ok().await;
     assert_eq!(withheld.header("set-cookie"), None);
 }
 
 async fn a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once(backend: Backend) {
-    let server = allowing(backend, APP);
+    let server = server_allowing(backend, APP);
     let client = server.client();
     let put = |path: &str| client.request(Method::PUT, path).json("1");
     let path = "/v1/threads/current/state/k";
@@ -299,12 +299,12 @@ async fn a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once(b
     }
 
     assert_eq!(server.metric(counted).await, 3);
-    let said = "wrote without a cookie";
-    server.await_log(|line| line.contains(said));
-    assert_eq!(server.log().matches(said).count(), 1);
+    let message = "wrote without a cookie";
+    server.await_log(|line| line.contains(message));
+    assert_eq!(server.log().matches(message).count(), 1);
 }
 
-async fn a_write_by_cookie_has_to_come_from_a_page_of_the_host(server: &Server) {
+async fn a_write_by_cookie_must_come_from_the_same_origin(server: &Server) {
     let id = new_id();
     let own = format!("http://{}", server.address());
     let own = own.as_str();
@@ -347,7 +347,7 @@ async fn a_write_by_cookie_has_to_come_from_a_page_of_the_host(server: &Server) 
     }
 }
 
-async fn a_form_of_a_neighbouring_host_writes_nothing_without_a_content_type(server: &Server) {
+async fn a_same_site_form_writes_nothing_without_a_content_type(server: &Server) {
     let id = new_id();
     let cookie = cookie(&id);
 
@@ -375,22 +375,22 @@ async fn a_form_of_a_neighbouring_host_writes_nothing_without_a_content_type(ser
     }
 }
 
-async fn a_page_that_may_not_write_gives_its_visitor_no_thread_that_it_has_filled(server: &Server) {
+async fn a_foreign_page_cannot_plant_a_thread_cookie(server: &Server) {
     let write = |site: &'static str| {
         let client = server.client();
         let request = client.request(Method::PUT, "/v1/threads/current/state/k");
         request.header("sec-fetch-site", site).json("1")
     };
 
-    let strange = write("same-site").ok().await;
+    let foreign = write("same-site").ok().await;
     let own = write("same-origin").ok().await;
 
-    assert_eq!(strange.header("set-cookie"), None);
+    assert_eq!(foreign.header("set-cookie"), None);
     assert!(own.header("set-cookie").is_some());
 }
 
-async fn an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of(backend: Backend) {
-    let server = allowing(backend, APP);
+async fn a_listed_origin_writes_by_cookie_from_any_site(backend: Backend) {
+    let server = server_allowing(backend, APP);
     let id = new_id();
 
     for (number, site) in ["same-site", "cross-site"].into_iter().enumerate() {
@@ -402,8 +402,8 @@ async fn an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of(backend:
     }
 }
 
-async fn a_page_can_read_why_its_head_is_refused(backend: Backend) {
-    let server = allowing(backend, APP);
+async fn a_page_can_read_why_its_request_head_is_refused(backend: Backend) {
+    let server = server_allowing(backend, APP);
     let client = server.client();
     let long = format!("/v1/threads/current/state?key={}", "k".repeat(16_400));
     let mut many = client.get("/v1/threads/current").header("origin", APP);
@@ -420,7 +420,7 @@ async fn a_page_can_read_why_its_head_is_refused(backend: Backend) {
 }
 
 async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backend: Backend) {
-    let server = allowing(backend, APP);
+    let server = server_allowing(backend, APP);
     let write = async |origin: &str, site: &str| {
         let write = by_cookie(&server, Method::PUT, &new_id());
         let write = write
@@ -458,8 +458,8 @@ async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backe
     }
 }
 
-async fn a_star_lets_nobody_write_by_cookie(backend: Backend) {
-    let server = allowing(backend, "*");
+async fn a_star_allows_no_write_by_cookie(backend: Backend) {
+    let server = server_allowing(backend, "*");
 
     by_cookie(&server, Method::PUT, &new_id())
         .header("origin", APP)
@@ -467,7 +467,7 @@ async fn a_star_lets_nobody_write_by_cookie(backend: Backend) {
         .await;
 }
 
-async fn a_page_of_the_public_url_is_the_hosts_own(backend: Backend) {
+async fn the_public_url_counts_as_the_same_origin(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_PUBLIC_URL", "https://threads.example/api")
         .start();
@@ -479,7 +479,7 @@ async fn a_page_of_the_public_url_is_the_hosts_own(backend: Backend) {
         .await;
 }
 
-async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
+async fn the_cookie_has_the_configured_attributes(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_COOKIE_NAME", "thread")
         .set("THREADKEEP_COOKIE_SAME_SITE", "strict")
@@ -510,24 +510,24 @@ async fn the_cookie_is_set_as_the_settings_say(backend: Backend) {
 }
 
 over_both_stores!(
-    no_origin_is_allowed_unless_it_is_set,
-    a_write_by_cookie_has_to_come_from_a_page_of_the_host,
-    a_form_of_a_neighbouring_host_writes_nothing_without_a_content_type,
-    a_page_that_may_not_write_gives_its_visitor_no_thread_that_it_has_filled,
+    no_origin_is_allowed_by_default,
+    a_write_by_cookie_must_come_from_the_same_origin,
+    a_same_site_form_writes_nothing_without_a_content_type,
+    a_foreign_page_cannot_plant_a_thread_cookie,
 );
 with_own_servers!(
-    a_named_origin_may_read_answers_with_credentials,
-    an_origin_that_is_not_named_gets_no_permission,
-    a_preflight_allows_what_the_api_takes,
-    a_star_lets_everybody_read_without_credentials,
-    a_write_by_a_cross_site_cookie_needs_an_origin_of_the_list,
+    a_listed_origin_may_read_answers_with_credentials,
+    an_unlisted_origin_gets_no_permission,
+    a_preflight_allows_the_methods_and_headers_of_the_api,
+    a_star_allows_every_origin_to_read_without_credentials,
+    a_write_by_a_cross_site_cookie_needs_a_listed_origin,
     reads_and_header_writes_need_no_origin_under_a_cross_site_cookie,
-    a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one,
+    a_page_of_another_site_gets_a_cookie_only_if_its_browser_keeps_it,
     a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once,
-    an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of,
-    a_page_can_read_why_its_head_is_refused,
+    a_listed_origin_writes_by_cookie_from_any_site,
+    a_page_can_read_why_its_request_head_is_refused,
     the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host,
-    a_star_lets_nobody_write_by_cookie,
-    a_page_of_the_public_url_is_the_hosts_own,
-    the_cookie_is_set_as_the_settings_say,
+    a_star_allows_no_write_by_cookie,
+    the_public_url_counts_as_the_same_origin,
+    the_cookie_has_the_configured_attributes,
 );

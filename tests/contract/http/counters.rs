@@ -53,7 +53,7 @@ async fn sums_are_exact(server: &Server) {
     }
 }
 
-async fn only_digits_are_an_integer(server: &Server) {
+async fn only_an_integer_can_be_incremented(server: &Server) {
     let thread = server.client().thread();
 
     for value in [
@@ -69,7 +69,7 @@ async fn only_digits_are_an_integer(server: &Server) {
     }
 }
 
-async fn nothing_counts_past_64_bits(server: &Server) {
+async fn a_counter_cannot_exceed_64_bits(server: &Server) {
     let thread = server.client().thread();
 
     for (stored, by) in [
@@ -91,7 +91,7 @@ async fn nothing_counts_past_64_bits(server: &Server) {
     }
 }
 
-async fn a_counter_is_moved_by_a_64_bit_integer(server: &Server) {
+async fn an_increment_is_a_64_bit_integer(server: &Server) {
     let thread = server.client().thread();
 
     for body in [
@@ -115,7 +115,7 @@ async fn a_counter_is_moved_by_a_64_bit_integer(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn increments_at_once_all_count(server: &Server) {
+async fn concurrent_increments_all_count(server: &Server) {
     let thread = server.client().thread();
 
     let increments: Vec<_> = (0..32)
@@ -134,8 +134,8 @@ async fn increments_at_once_all_count(server: &Server) {
 over_both_stores!(
     an_absent_counter_counts_from_zero,
     sums_are_exact,
-    only_digits_are_an_integer,
-    nothing_counts_past_64_bits,
-    a_counter_is_moved_by_a_64_bit_integer,
-    increments_at_once_all_count,
+    only_an_integer_can_be_incremented,
+    a_counter_cannot_exceed_64_bits,
+    an_increment_is_a_64_bit_integer,
+    concurrent_increments_all_count,
 );

@@ -45,7 +45,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-async fn what_is_put_comes_back_as_it_was(server: &Server) {
+async fn an_entry_is_returned_as_it_was_put(server: &Server) {
     let space = Space::new(server);
     let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
 
@@ -75,7 +75,7 @@ async fn what_is_put_comes_back_as_it_was(server: &Server) {
     assert!(head.body.is_empty());
 }
 
-async fn without_a_type_and_a_time_it_is_bytes_for_ever(server: &Server) {
+async fn an_entry_defaults_to_bytes_without_expiry(server: &Server) {
     let space = Space::new(server);
 
     let put = space.put("k", "").ok().await.json();
@@ -90,15 +90,15 @@ async fn without_a_type_and_a_time_it_is_bytes_for_ever(server: &Server) {
     assert!(entry.body.is_empty());
 }
 
-async fn a_stored_page_runs_nothing(server: &Server) {
+async fn a_stored_page_cannot_run_scripts(server: &Server) {
     let space = Space::new(server);
     let put = space.put("k", "<script>alert(1)</script>");
     put.header("content-type", "text/html").ok().await;
 
     let entry = space.get("k").ok().await;
-    let known = space.get("k").header("if-none-match", entry.etag());
+    let not_modified = space.get("k").header("if-none-match", entry.etag());
 
-    for answer in [&entry, &known.send().await] {
+    for answer in [&entry, &not_modified.send().await] {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let policy = answer.header("content-security-policy");
         assert_eq!(policy, Some("default-src 'none'; sandbox"));
@@ -148,7 +148,7 @@ async fn names_are_split_before_they_are_decoded(server: &Server) {
     }
 }
 
-async fn the_limit_is_taken_and_one_byte_more_changes_nothing(server: &Server) {
+async fn a_body_at_the_limit_is_stored_and_a_larger_one_is_refused(server: &Server) {
     let space = Space::new(server);
     space.put("k", vec![b'a'; 1_048_576]).ok().await;
 
@@ -163,7 +163,7 @@ async fn the_limit_is_taken_and_one_byte_more_changes_nothing(server: &Server) {
     assert!(entry.body.iter().all(|byte| *byte == b'a'));
 }
 
-async fn the_limit_is_a_setting_beyond_that_of_other_bodies(backend: Backend) {
+async fn the_limit_of_entries_is_a_separate_setting(backend: Backend) {
     const LIMIT: usize = 4 * 1_048_576;
     for (limit, fits) in [(LIMIT, LIMIT), (3, 3)] {
         let server = Server::builder(backend)
@@ -177,13 +177,13 @@ async fn the_limit_is_a_setting_beyond_that_of_other_bodies(backend: Backend) {
 
         assert_eq!(problem["limit_bytes"], limit);
         assert_eq!(space.get("k").ok().await.body.len(), fits);
-        // the limit applies only to entries, so a body with settings of the namespace may be larger
+        // the limit applies only to entries, so a body with namespace settings may be larger
         let body = format!("{{\"default_ttl_seconds\":60{}}}", " ".repeat(1_000_000));
         space.request(Method::PUT, "").json(&body).ok().await;
     }
 }
 
-async fn conditions_of_a_put(server: &Server) {
+async fn a_put_checks_conditions(server: &Server) {
     let space = Space::new(server);
     let put = |name: &str, value: &str| space.put("k", "x").header(name, value);
 
@@ -220,18 +220,18 @@ async fn conditions_of_a_put(server: &Server) {
     assert_eq!(space.get("k").ok().await.etag()[1..3], *"5-");
 }
 
-async fn conditions_of_a_delete_and_a_read(server: &Server) {
+async fn a_delete_and_a_read_check_conditions(server: &Server) {
     let space = Space::new(server);
     let first = space.put("k", "1").ok().await.etag().to_owned();
     let second = space.put("k", "2").ok().await.etag().to_owned();
     let delete = |tag: &str| space.delete("k").header("if-match", tag);
     let read = |name: &str, tag: &str| space.get("k").header(name, tag);
 
-    let known = read("if-none-match", &format!("\"x\", {second}"))
+    let not_modified = read("if-none-match", &format!("\"x\", {second}"))
         .send()
         .await;
-    assert_eq!((known.status, known.body.len()), (304, 0));
-    assert_eq!(known.etag(), second);
+    assert_eq!((not_modified.status, not_modified.body.len()), (304, 0));
+    assert_eq!(not_modified.etag(), second);
     assert_eq!(read("if-none-match", &first).ok().await.text(), "2");
     assert_eq!(read("if-match", &second).ok().await.text(), "2");
     read("if-match", &first)
@@ -251,7 +251,7 @@ async fn conditions_of_a_delete_and_a_read(server: &Server) {
         .await;
 }
 
-async fn an_entry_is_gone_when_its_time_is_over(server: &Server) {
+async fn an_entry_disappears_when_it_expires(server: &Server) {
     let space = Space::new(server);
     space.put("k?ttl_seconds=1", "x").ok().await;
 
@@ -267,7 +267,7 @@ async fn an_entry_is_gone_when_its_time_is_over(server: &Server) {
     );
 }
 
-async fn what_is_malformed_is_refused(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let space = Space::new(server);
     for ttl in ["-1", "x", "1.5", "31536001", "", "60&ttl_seconds=60"] {
         let put = space.put(&format!("k?ttl_seconds={ttl}"), "x");
@@ -310,8 +310,8 @@ async fn what_is_malformed_is_refused(server: &Server) {
     }
     let nested = space.get("a/b");
     nested.refused(404, "not_found").await;
-    let unwanted = space.put("k", "x").header("accept", "image/png");
-    unwanted.refused(406, "not_acceptable").await;
+    let unacceptable = space.put("k", "x").header("accept", "image/png");
+    unacceptable.refused(406, "not_acceptable").await;
     space.get("k").refused(404, "key_not_found").await;
 }
 
@@ -360,7 +360,7 @@ async fn only_back_ends_see_namespaces(server: &Server) {
     assert_eq!(space.get("k").ok().await.text(), "secret");
 }
 
-async fn other_methods_are_told_which_there_are(server: &Server) {
+async fn other_methods_get_a_list_of_allowed_methods(server: &Server) {
     let space = Space::new(server);
     for (path, allow) in [
         ("k", "GET, HEAD, PUT, DELETE"),
@@ -377,16 +377,16 @@ async fn other_methods_are_told_which_there_are(server: &Server) {
 }
 
 super::over_both_stores!(
-    what_is_put_comes_back_as_it_was,
-    without_a_type_and_a_time_it_is_bytes_for_ever,
-    a_stored_page_runs_nothing,
+    an_entry_is_returned_as_it_was_put,
+    an_entry_defaults_to_bytes_without_expiry,
+    a_stored_page_cannot_run_scripts,
     names_are_split_before_they_are_decoded,
-    the_limit_is_taken_and_one_byte_more_changes_nothing,
-    conditions_of_a_put,
-    conditions_of_a_delete_and_a_read,
-    an_entry_is_gone_when_its_time_is_over,
-    what_is_malformed_is_refused,
+    a_body_at_the_limit_is_stored_and_a_larger_one_is_refused,
+    a_put_checks_conditions,
+    a_delete_and_a_read_check_conditions,
+    an_entry_disappears_when_it_expires,
+    malformed_requests_are_refused,
     only_back_ends_see_namespaces,
-    other_methods_are_told_which_there_are,
+    other_methods_get_a_list_of_allowed_methods,
 );
-super::with_own_servers!(the_limit_is_a_setting_beyond_that_of_other_bodies);
+super::with_own_servers!(the_limit_of_entries_is_a_separate_setting);

@@ -11,7 +11,7 @@ fn post(space: &Space, path: &str, body: &Value) -> Request {
     space.request(Method::POST, path).json(&body.to_string())
 }
 
-async fn what_is_put_together_is_read_together(server: &Server) {
+async fn a_batch_of_entries_is_put_and_read(server: &Server) {
     let space = Space::new(server);
     let body = json!({"entries": [
         {"key": "text", "body": "é\n\"", "ttl_seconds": 100},
@@ -56,54 +56,54 @@ async fn what_is_put_together_is_read_together(server: &Server) {
     let keys = json!({"keys": ["json", "none", "bytes", "text", "json"]});
     let read = post(&space, "get", &keys).ok().await.json();
 
-    let found = read["entries"].as_array().unwrap();
-    assert_eq!(found.len(), 3);
-    assert_eq!(found[0]["body"], "{\"a\": 1.0}");
-    assert_eq!(found[0]["content_type"], "application/json");
-    assert_eq!(found[0].get("base64"), None);
-    assert_eq!(found[1]["base64"], "AP8=");
-    assert_eq!(found[1].get("body"), None);
-    assert_eq!(found[2]["body"], "é\n\"");
-    assert_eq!(found[2]["etag"], text.etag());
-    assert_eq!(found[2]["expires_at"], entries[0]["expires_at"]);
+    let read_entries = read["entries"].as_array().unwrap();
+    assert_eq!(read_entries.len(), 3);
+    assert_eq!(read_entries[0]["body"], "{\"a\": 1.0}");
+    assert_eq!(read_entries[0]["content_type"], "application/json");
+    assert_eq!(read_entries[0].get("base64"), None);
+    assert_eq!(read_entries[1]["base64"], "AP8=");
+    assert_eq!(read_entries[1].get("body"), None);
+    assert_eq!(read_entries[2]["body"], "é\n\"");
+    assert_eq!(read_entries[2]["etag"], text.etag());
+    assert_eq!(read_entries[2]["expires_at"], entries[0]["expires_at"]);
     assert_eq!(
         (&read["missing"], &read["unread"]),
         (&json!(["none"]), &json!([]))
     );
 }
 
-async fn each_entry_has_an_outcome_of_its_own(server: &Server) {
+async fn each_entry_of_a_batch_has_its_own_outcome(server: &Server) {
     let space = Space::new(server);
-    space.put("there", "1").ok().await;
-    space.put("there", "2").ok().await;
+    space.put("existing", "1").ok().await;
+    space.put("existing", "2").ok().await;
     let large = "x".repeat(MIB + 1);
     let body = json!({"entries": [
-        {"key": "there", "body": "3", "if_absent": true},
+        {"key": "existing", "body": "3", "if_absent": true},
         {"key": "large", "body": large},
-        {"key": "there too", "body": "4"},
+        {"key": "new", "body": "4"},
     ]});
 
     let put = post(&space, "put", &body).ok().await.json();
 
-    let [there, large, new] = &put["entries"].as_array().unwrap()[..] else {
+    let [existing, large, new] = &put["entries"].as_array().unwrap()[..] else {
         panic!("{put}");
     };
     assert_eq!(
-        (&there["ok"], &there["status"]),
+        (&existing["ok"], &existing["status"]),
         (&json!(false), &json!(412))
     );
-    assert_eq!(there["code"], "version_mismatch");
-    assert_eq!(there["current_version"], 2);
+    assert_eq!(existing["code"], "version_mismatch");
+    assert_eq!(existing["current_version"], 2);
     assert_eq!(
         (&large["ok"], &large["code"]),
         (&json!(false), &json!("body_too_large"))
     );
     assert_eq!((&new["ok"], &new["version"]), (&json!(true), &json!(1)));
-    assert_eq!(space.get("there").ok().await.text(), "2");
+    assert_eq!(space.get("existing").ok().await.text(), "2");
     space.get("large").refused(404, "key_not_found").await;
 }
 
-async fn a_repeat_has_the_first_outcomes(server: &Server) {
+async fn a_repeat_returns_the_first_outcomes(server: &Server) {
     let space = Space::new(server);
     let put = |body: &str| {
         let body = json!({"entries": [
@@ -112,7 +112,7 @@ async fn a_repeat_has_the_first_outcomes(server: &Server) {
         ]});
         post(&space, "put", &body).header("idempotency-key", "key")
     };
-    space.put("a", "there").ok().await;
+    space.put("a", "existing").ok().await;
     let first = put("1").ok().await;
     space.delete("a").ok().await;
     space.put("b", "2").ok().await;
@@ -127,7 +127,7 @@ async fn a_repeat_has_the_first_outcomes(server: &Server) {
     space.get("a").refused(404, "key_not_found").await;
 }
 
-async fn a_request_that_is_malformed_puts_nothing(server: &Server) {
+async fn a_malformed_batch_puts_nothing(server: &Server) {
     let space = Space::new(server);
     let good = json!({"key": "good", "body": "x"});
     for bad in [
@@ -171,7 +171,7 @@ async fn a_request_that_is_malformed_puts_nothing(server: &Server) {
     assert_eq!(space.get("").ok().await.json()["entries"], json!([]));
 }
 
-async fn entries_of_these_names_are_entries(server: &Server) {
+async fn entries_may_be_named_get_and_put(server: &Server) {
     let space = Space::new(server);
     for name in ["get", "put"] {
         space.put(name, name).ok().await;
@@ -182,7 +182,7 @@ async fn entries_of_these_names_are_entries(server: &Server) {
     other.refused(405, "method_not_allowed").await;
 }
 
-async fn an_answer_with_bodies_ends_at_two_mebibytes(server: &Server) {
+async fn an_answer_with_bodies_is_limited_to_two_mebibytes(server: &Server) {
     let space = Space::new(server);
     // each of these characters takes six bytes in JSON
     let body = "\u{1}".repeat(150_000);
@@ -212,13 +212,13 @@ async fn an_answer_with_bodies_ends_at_two_mebibytes(server: &Server) {
 
     assert_eq!(keys, ["f", "e", "d", "c", "b", "a"]);
     assert_eq!(pages, 4);
-    let wanted = json!({"keys": ["e", "none", "d", "c", "a"]});
-    let read = post(&space, "get", &wanted).ok().await.json();
+    let requested = json!({"keys": ["e", "none", "d", "c", "a"]});
+    let read = post(&space, "get", &requested).ok().await.json();
     assert_eq!(read["entries"].as_array().unwrap().len(), 2);
     assert_eq!(read["unread"], json!(["c", "a"]));
 }
 
-async fn lists_go_both_ways_and_their_cursors_do_not_mix(server: &Server) {
+async fn lists_have_two_orders_whose_cursors_do_not_mix(server: &Server) {
     let space = Space::new(server);
     for key in ["a1", "a2", "a3", "b"] {
         space.put(key, "x").ok().await;
@@ -254,11 +254,11 @@ async fn lists_go_both_ways_and_their_cursors_do_not_mix(server: &Server) {
 }
 
 super::over_both_stores!(
-    what_is_put_together_is_read_together,
-    each_entry_has_an_outcome_of_its_own,
-    a_repeat_has_the_first_outcomes,
-    a_request_that_is_malformed_puts_nothing,
-    entries_of_these_names_are_entries,
-    an_answer_with_bodies_ends_at_two_mebibytes,
-    lists_go_both_ways_and_their_cursors_do_not_mix,
+    a_batch_of_entries_is_put_and_read,
+    each_entry_of_a_batch_has_its_own_outcome,
+    a_repeat_returns_the_first_outcomes,
+    a_malformed_batch_puts_nothing,
+    entries_may_be_named_get_and_put,
+    an_answer_with_bodies_is_limited_to_two_mebibytes,
+    lists_have_two_orders_whose_cursors_do_not_mix,
 );

@@ -35,7 +35,7 @@ async fn a_repeat_gets_the_first_answer_and_changes_nothing(server: &Server) {
     assert_eq!(space.get("k").ok().await.text(), "3");
 }
 
-async fn a_retried_put_on_condition_succeeds(server: &Server) {
+async fn a_retried_conditional_put_succeeds(server: &Server) {
     let space = Space::new(server);
     let put = || {
         let put = space.put("k", "1").header("if-none-match", "*");
@@ -51,7 +51,7 @@ async fn a_retried_put_on_condition_succeeds(server: &Server) {
     other.refused(412, "version_mismatch").await;
 }
 
-async fn a_key_is_good_for_one_request_to_an_entry(server: &Server) {
+async fn an_idempotency_key_belongs_to_one_request_to_an_entry(server: &Server) {
     let space = Space::new(server);
     once(space.put("k", "1"), "key").ok().await;
 
@@ -74,7 +74,7 @@ async fn a_key_is_good_for_one_request_to_an_entry(server: &Server) {
     assert_eq!(space.get("k").ok().await.text(), "1");
 }
 
-async fn requests_about_a_namespace_may_be_repeated(server: &Server) {
+async fn namespace_requests_may_be_repeated(server: &Server) {
     let space = Space::new(server);
     let set = |seconds: u64| {
         let body = json!({"default_ttl_seconds": seconds}).to_string();
@@ -105,7 +105,7 @@ async fn requests_about_a_namespace_may_be_repeated(server: &Server) {
 
 super::over_both_stores!(
     a_repeat_gets_the_first_answer_and_changes_nothing,
-    a_retried_put_on_condition_succeeds,
-    a_key_is_good_for_one_request_to_an_entry,
-    requests_about_a_namespace_may_be_repeated,
+    a_retried_conditional_put_succeeds,
+    an_idempotency_key_belongs_to_one_request_to_an_entry,
+    namespace_requests_may_be_repeated,
 );

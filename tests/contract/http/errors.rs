@@ -7,7 +7,7 @@ use reqwest::Method;
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Server};
 
-async fn a_path_that_is_none_is_not_found(server: &Server) {
+async fn an_unknown_path_is_not_found(server: &Server) {
     let client = server.client();
     let id = client.thread().id;
 
@@ -29,10 +29,10 @@ async fn a_path_that_is_none_is_not_found(server: &Server) {
     }
 }
 
-async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Server) {
+async fn an_unsupported_method_gets_a_list_of_allowed_methods(server: &Server) {
     let client = server.client();
     let id = client.thread().id;
-    let all = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"];
+    let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"];
 
     for (path, allowed) in [
         ("/v1/threads", &["GET", "HEAD", "POST"][..]),
@@ -61,7 +61,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes(server: &Serv
     ] {
         for thread in ["current", &id] {
             let path = path.replace("{}", thread);
-            for method in all.iter().filter(|method| !allowed.contains(*method)) {
+            for method in methods.iter().filter(|method| !allowed.contains(*method)) {
                 let answer = client
                     .request(Method::from_bytes(method.as_bytes()).unwrap(), &path)
                     .bearer(API_SECRET)
@@ -241,7 +241,7 @@ async fn invalid_json_names_line_and_column(server: &Server) {
         assert_eq!(problem["line"], line, "{body:?}");
         assert_eq!(problem["column"], column, "{body:?}");
     }
-    // For an invalid token, the reported column may be the start of the token or its first invalid character.
+    // the column of an invalid token may be its start or its first invalid character
     for body in [
         "nul",
         "01",
@@ -265,7 +265,7 @@ async fn invalid_json_names_line_and_column(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn every_body_that_is_no_json_is_refused_as_such(server: &Server) {
+async fn every_body_that_is_not_json_is_refused(server: &Server) {
     let client = server.client();
     let thread = client.thread();
 
@@ -353,7 +353,7 @@ async fn a_parameter_of_one_path_is_unknown_to_another(server: &Server) {
     }
 }
 
-async fn a_detail_does_not_repeat_what_was_sent_as_a_value(server: &Server) {
+async fn an_error_detail_does_not_repeat_values(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "\"hush-stored\"").ok().await;
 
@@ -383,7 +383,7 @@ async fn a_detail_does_not_repeat_what_was_sent_as_a_value(server: &Server) {
     }
 }
 
-async fn a_refusal_has_the_same_form_for_a_back_end(server: &Server) {
+async fn back_ends_get_errors_in_the_same_form(server: &Server) {
     let thread = server.client().thread();
 
     for (request, status, code) in [
@@ -408,7 +408,7 @@ async fn a_refusal_has_the_same_form_for_a_back_end(server: &Server) {
     }
 }
 
-async fn a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for(server: &Server) {
+async fn a_body_with_broken_chunks_is_answered(server: &Server) {
     for path in ["/v1/threads/current/state", "/readyz"] {
         let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
         let request = format!("{head}-1\r\n{{}}\r\n0\r\n\r\n");
@@ -421,16 +421,16 @@ async fn a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for(serve
 }
 
 over_both_stores!(
-    a_body_whose_chunks_are_broken_is_answered_whatever_is_waited_for,
-    a_path_that_is_none_is_not_found,
-    a_method_that_a_path_does_not_take_is_told_those_it_takes,
+    a_body_with_broken_chunks_is_answered,
+    an_unknown_path_is_not_found,
+    an_unsupported_method_gets_a_list_of_allowed_methods,
     a_detail_names_what_is_allowed,
     an_answer_is_json_or_not_acceptable,
     a_body_is_json_or_unsupported,
     invalid_json_names_line_and_column,
-    every_body_that_is_no_json_is_refused_as_such,
+    every_body_that_is_not_json_is_refused,
     unknown_query_parameters_are_refused_everywhere,
     a_parameter_of_one_path_is_unknown_to_another,
-    a_detail_does_not_repeat_what_was_sent_as_a_value,
-    a_refusal_has_the_same_form_for_a_back_end,
+    an_error_detail_does_not_repeat_values,
+    back_ends_get_errors_in_the_same_form,
 );

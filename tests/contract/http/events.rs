@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-async fn the_life_of_a_thread_is_told_in_order(server: &Server) {
+async fn events_of_a_thread_arrive_in_order(server: &Server) {
     let thread = server.client().thread();
     let mut events = thread.get("events").listen().await;
 
@@ -21,7 +21,7 @@ async fn the_life_of_a_thread_is_told_in_order(server: &Server) {
     assert_eq!(created.about()["sequence"], 1);
     assert_eq!(created.about().get("restored"), None);
     let updated = events.next().await;
-    assert_eq!(updated.words(), "thread.updated 2", "and no other before");
+    assert_eq!(updated.words(), "thread.updated 2", "the next event");
     assert_eq!(updated.about()["keys"], json!(["a"]));
     assert_eq!(updated.about()["metadata_changed"], false);
     let updated = events.next().await;
@@ -31,8 +31,8 @@ async fn the_life_of_a_thread_is_told_in_order(server: &Server) {
     let destroyed = events.next().await;
     assert_eq!(destroyed.words(), "thread.destroyed 3");
     assert_eq!(destroyed.about()["reason"], "destroyed");
-    let left = r#""metadata":{"m":1.0},"state":{"a":[1,2],"b":1.0}}}"#;
-    assert!(destroyed.text.ends_with(left), "{}", destroyed.text);
+    let content = r#""metadata":{"m":1.0},"state":{"a":[1,2],"b":1.0}}}"#;
+    assert!(destroyed.text.ends_with(content), "{}", destroyed.text);
 }
 
 async fn an_event_is_a_cloud_event(server: &Server) {
@@ -68,7 +68,7 @@ async fn an_event_is_a_cloud_event(server: &Server) {
     );
 }
 
-async fn the_answer_is_a_stream_that_nobody_stores_or_holds_back(server: &Server) {
+async fn an_event_stream_is_neither_cached_nor_buffered(server: &Server) {
     let thread = server.client().thread();
 
     let events = thread.get("events").listen().await;
@@ -90,7 +90,7 @@ async fn the_answer_is_a_stream_that_nobody_stores_or_holds_back(server: &Server
     assert!(detail.contains("text/event-stream"), "{detail}");
 }
 
-async fn a_new_caller_is_told_its_id_and_hears_its_first_write(server: &Server) {
+async fn a_new_caller_gets_an_id_and_receives_its_first_write(server: &Server) {
     let client = server.client();
     let mut events = client.get("/v1/threads/current/events").listen().await;
     let signed = events.header("x-thread-id").unwrap().to_owned();
@@ -119,7 +119,7 @@ async fn a_back_end_listens_by_plain_id(server: &Server) {
     assert_eq!(events.next().await.words(), "thread.created 1");
 }
 
-async fn who_may_not_read_may_not_listen(server: &Server) {
+async fn a_caller_without_read_access_cannot_listen(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let path = format!("/v1/threads/{}/events", thread.id);
@@ -139,7 +139,7 @@ async fn who_may_not_read_may_not_listen(server: &Server) {
     request.refused(405, "method_not_allowed").await;
 }
 
-async fn who_comes_back_misses_nothing(server: &Server) {
+async fn a_returning_listener_misses_no_event(server: &Server) {
     let thread = server.client().thread();
     let mut events = thread.get("events").listen().await;
     thread.put("state/k", "1").ok().await;
@@ -167,7 +167,7 @@ async fn who_comes_back_misses_nothing(server: &Server) {
     assert_eq!(both.next().await.words(), "thread.updated 5");
 }
 
-async fn a_cursor_that_was_not_issued_for_this_is_refused(server: &Server) {
+async fn a_cursor_of_another_stream_is_refused(server: &Server) {
     let client = server.client();
     let (thread, other) = (client.thread(), client.thread());
     let theirs = other.get("events").listen().await.cursor;
@@ -211,7 +211,7 @@ async fn a_cursor_that_was_not_issued_for_this_is_refused(server: &Server) {
         .await;
 }
 
-async fn an_end_by_time_comes_with_the_state(backend: Backend) {
+async fn the_event_of_an_expired_thread_has_its_state(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 1)
         .start();
@@ -224,15 +224,15 @@ async fn an_end_by_time_comes_with_the_state(backend: Backend) {
     let destroyed = events.next().await;
     assert_eq!(destroyed.words(), "thread.destroyed 1");
     assert_eq!(destroyed.about()["reason"], "expired");
-    let left = r#""metadata":{},"state":{"k":[1,2.50]}}}"#;
-    assert!(destroyed.text.ends_with(left), "{}", destroyed.text);
+    let content = r#""metadata":{},"state":{"k":[1,2.50]}}}"#;
+    assert!(destroyed.text.ends_with(content), "{}", destroyed.text);
 }
 
-async fn a_large_state_is_linked_to(backend: Backend) {
+async fn a_large_state_is_replaced_by_a_link(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_PUBLIC_URL", "https://t.example/api/")
         .start();
-    let ends = async |bytes: usize| {
+    let end_with_state_of = async |bytes: usize| {
         let thread = server.client().thread();
         let mut events = thread.get("events").listen().await;
         let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(bytes - 8));
@@ -242,11 +242,11 @@ async fn a_large_state_is_linked_to(backend: Backend) {
         (thread, state, events.next().await)
     };
 
-    let (_, state, inside) = ends(262_144).await;
-    let (thread, larger, linked) = ends(262_145).await;
+    let (_, state, embedded) = end_with_state_of(262_144).await;
+    let (thread, larger, linked) = end_with_state_of(262_145).await;
 
-    assert!(inside.text.ends_with(&format!(r#""state":{state}}}}}"#)));
-    assert_eq!(inside.about().get("state_url"), None);
+    assert!(embedded.text.ends_with(&format!(r#""state":{state}}}}}"#)));
+    assert_eq!(embedded.about().get("state_url"), None);
     assert_eq!(linked.about().get("state"), None);
     let url = linked.about()["state_url"].as_str().unwrap();
     let path = url.strip_prefix("https://t.example/api").unwrap();
@@ -256,7 +256,7 @@ async fn a_large_state_is_linked_to(backend: Backend) {
     assert!(archive.text().ends_with(&format!(r#""state":{larger}}}"#)));
 }
 
-async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
+async fn listening_creates_no_thread_and_does_not_extend_its_lifetime(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 2)
         .start();
@@ -269,7 +269,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
     let create = format!(r#"{{"id":"{}","ttl_seconds":3600}}"#, lasting.id);
     let create = client.post("/v1/threads").bearer(API_SECRET).json(&create);
     create.ok().await;
-    let end = async || {
+    let expiry = async || {
         let peek = lasting.by_api_key(reqwest::Method::GET, "?peek=true");
         let object = peek.ok().await.json();
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
@@ -278,7 +278,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
     // open streams for more than a second, because using a thread updates its expiry time at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
-        let before = end().await;
+        let before = expiry().await;
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(1_500) {
             let request = lasting.get("events").header("last-event-id", &cursor);
@@ -286,7 +286,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         // on a busy machine, some of the reported times are inexact, but not all of them
-        end().await.abs_diff(before) < 100
+        expiry().await.abs_diff(before) < 100
     })
     .await;
 
@@ -298,23 +298,23 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
     assert_eq!(archives["archives"][0]["ended_at"], time.as_str());
 }
 
-async fn streams_end_at_once_when_the_server_stops(backend: Backend) {
+async fn streams_end_immediately_when_the_server_stops(backend: Backend) {
     // the test fails long before this shutdown limit expires
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
         .start();
     let client = server.client();
     let mut events = client.thread().get("events").listen().await;
-    let mut all = client.get("/v1/events").bearer(API_SECRET).listen().await;
+    let mut all_events = client.get("/v1/events").bearer(API_SECRET).listen().await;
 
     let status = server.stop();
 
     assert!(status.success(), "{status}");
     assert_eq!(events.try_next().await, None);
-    assert_eq!(all.try_next().await, None);
+    assert_eq!(all_events.try_next().await, None);
 }
 
-async fn the_ends_of_requests_are_events_where_that_is_asked_for(backend: Backend) {
+async fn completed_requests_are_events_when_enabled(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_SESSION_EVENTS", "true")
         .start();
@@ -353,7 +353,7 @@ async fn the_ends_of_requests_are_events_where_that_is_asked_for(backend: Backen
     assert_eq!(ended.about()["status"], 200);
 }
 
-async fn the_ends_of_requests_are_no_events_otherwise(server: &Server) {
+async fn completed_requests_are_not_events_by_default(server: &Server) {
     let thread = server.client().thread();
     let mut events = thread.get("events").listen().await;
 
@@ -375,8 +375,8 @@ async fn a_replica_without_the_key_of_a_cursor_refuses_it(backend: Backend) {
     let other = other.set("THREADKEEP_SIGNING_KEYS", format_args!("new:{secret}"));
     let other = other.start();
 
-    let there = other.client().thread_of(&thread.id);
-    let newer = there
+    let on_other = other.client().thread_of(&thread.id);
+    let newer = on_other
         .by_api_key(reqwest::Method::GET, "events")
         .listen()
         .await
@@ -386,7 +386,7 @@ async fn a_replica_without_the_key_of_a_cursor_refuses_it(backend: Backend) {
     request.refused(400, "invalid_cursor").await;
 }
 
-async fn an_event_has_the_new_values_if_they_are_asked_for_and_small(server: &Server) {
+async fn an_event_has_requested_values_if_they_are_small(server: &Server) {
     let thread = server.client().thread();
     let mut plain = thread.get("events").listen().await;
     let mut events = thread.get("events?values=true").listen().await;
@@ -413,22 +413,22 @@ async fn an_event_has_the_new_values_if_they_are_asked_for_and_small(server: &Se
 }
 
 over_both_stores!(
-    an_event_has_the_new_values_if_they_are_asked_for_and_small,
-    the_life_of_a_thread_is_told_in_order,
+    an_event_has_requested_values_if_they_are_small,
+    events_of_a_thread_arrive_in_order,
     an_event_is_a_cloud_event,
-    the_answer_is_a_stream_that_nobody_stores_or_holds_back,
-    a_new_caller_is_told_its_id_and_hears_its_first_write,
+    an_event_stream_is_neither_cached_nor_buffered,
+    a_new_caller_gets_an_id_and_receives_its_first_write,
     a_back_end_listens_by_plain_id,
-    who_may_not_read_may_not_listen,
-    who_comes_back_misses_nothing,
-    a_cursor_that_was_not_issued_for_this_is_refused,
-    the_ends_of_requests_are_no_events_otherwise,
+    a_caller_without_read_access_cannot_listen,
+    a_returning_listener_misses_no_event,
+    a_cursor_of_another_stream_is_refused,
+    completed_requests_are_not_events_by_default,
 );
 with_own_servers!(
-    an_end_by_time_comes_with_the_state,
-    a_large_state_is_linked_to,
-    listening_makes_nothing_and_moves_no_end,
-    streams_end_at_once_when_the_server_stops,
-    the_ends_of_requests_are_events_where_that_is_asked_for,
+    the_event_of_an_expired_thread_has_its_state,
+    a_large_state_is_replaced_by_a_link,
+    listening_creates_no_thread_and_does_not_extend_its_lifetime,
+    streams_end_immediately_when_the_server_stops,
+    completed_requests_are_events_when_enabled,
     a_replica_without_the_key_of_a_cursor_refuses_it,
 );

@@ -42,7 +42,7 @@ async fn value(thread: &OwnThread, key: &str) -> String {
     thread.get(&key_path(key)).ok().await.text()
 }
 
-async fn a_value_set_by_its_key_comes_back_exactly(server: &Server) {
+async fn a_value_set_by_its_key_is_returned_exactly(server: &Server) {
     let thread = server.client().thread();
 
     for text in VALUES {
@@ -55,7 +55,7 @@ async fn a_value_set_by_its_key_comes_back_exactly(server: &Server) {
     }
 }
 
-async fn a_value_comes_back_exactly_from_every_kind_of_write(server: &Server) {
+async fn every_kind_of_write_stores_a_value_exactly(server: &Server) {
     let client = server.client();
 
     for text in VALUES {
@@ -81,17 +81,17 @@ async fn a_value_comes_back_exactly_from_every_kind_of_write(server: &Server) {
     }
 }
 
-async fn elements_of_an_array_come_back_exactly(server: &Server) {
+async fn elements_of_an_array_are_returned_exactly(server: &Server) {
     let thread = server.client().thread();
-    let whole = format!("[{}]", VALUES.join(","));
+    let array = format!("[{}]", VALUES.join(","));
 
     for text in VALUES {
         thread.post("state/pushed/push", text).ok().await;
     }
-    thread.put("state/set", &whole).ok().await;
+    thread.put("state/set", &array).ok().await;
 
-    assert_eq!(value(&thread, "pushed").await, whole);
-    assert_eq!(value(&thread, "set").await, whole);
+    assert_eq!(value(&thread, "pushed").await, array);
+    assert_eq!(value(&thread, "set").await, array);
     for (n, text) in VALUES.iter().enumerate() {
         let one = thread
             .get(&format!("state/pushed?offset={n}&limit=1"))
@@ -118,7 +118,7 @@ async fn a_merge_patch_sets_values_exactly(server: &Server) {
     }
 }
 
-async fn a_merge_patch_takes_the_last_of_a_repeated_key_and_leaves_others_alone(server: &Server) {
+async fn a_merge_patch_uses_the_last_of_a_repeated_key_and_keeps_others(server: &Server) {
     for (object, patch, merged) in [
         (
             r#"{"x":1,"y":2.0,"y":3,"x":4}"#,
@@ -152,7 +152,7 @@ async fn a_merge_patch_takes_the_last_of_a_repeated_key_and_leaves_others_alone(
     }
 }
 
-async fn white_space_between_tokens_goes_and_within_strings_stays(server: &Server) {
+async fn white_space_is_removed_except_in_strings(server: &Server) {
     let thread = server.client().thread();
     let spaced = "\r\n\t { \"a b\" : [ 1 , 2.0\n, { } , [ ] , \" x \\\" , y \" ] }\t\n";
 
@@ -168,7 +168,7 @@ fn nested(levels: usize, open: &str, close: &str) -> String {
     format!("{}{}", open.repeat(levels), close.repeat(levels))
 }
 
-async fn nesting_is_kept_to_512_levels(server: &Server) {
+async fn values_may_be_nested_512_levels_deep(server: &Server) {
     let thread = server.client().thread();
 
     for levels in [100, 511, 512] {
@@ -297,7 +297,7 @@ async fn a_key_is_the_same_in_a_path_and_in_json_however_it_is_escaped(server: &
     );
 }
 
-async fn keys_that_urls_cannot_carry_go_by_merge_and_query(server: &Server) {
+async fn keys_that_urls_cannot_carry_work_in_merges_and_queries(server: &Server) {
     let thread = server.client().thread();
 
     thread
@@ -406,17 +406,17 @@ async fn the_size_is_the_length_of_the_state_after_every_write(server: &Server) 
 }
 
 over_both_stores!(
-    a_value_set_by_its_key_comes_back_exactly,
-    a_value_comes_back_exactly_from_every_kind_of_write,
-    elements_of_an_array_come_back_exactly,
+    a_value_set_by_its_key_is_returned_exactly,
+    every_kind_of_write_stores_a_value_exactly,
+    elements_of_an_array_are_returned_exactly,
     a_merge_patch_sets_values_exactly,
-    a_merge_patch_takes_the_last_of_a_repeated_key_and_leaves_others_alone,
-    white_space_between_tokens_goes_and_within_strings_stays,
-    nesting_is_kept_to_512_levels,
+    a_merge_patch_uses_the_last_of_a_repeated_key_and_keeps_others,
+    white_space_is_removed_except_in_strings,
+    values_may_be_nested_512_levels_deep,
     deeper_nesting_is_refused_as_invalid_json,
     every_legal_key_names_its_own_value,
     a_key_is_the_same_in_a_path_and_in_json_however_it_is_escaped,
-    keys_that_urls_cannot_carry_go_by_merge_and_query,
+    keys_that_urls_cannot_carry_work_in_merges_and_queries,
     the_server_resolves_no_dot_segments,
     illegal_keys_are_refused_everywhere,
     the_size_is_the_length_of_the_state_after_every_write,

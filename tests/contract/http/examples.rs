@@ -38,14 +38,14 @@ fn signed_of_the_caller() -> &'static str {
 }
 
 #[derive(Default)]
-struct Words(HashMap<String, String>);
+struct Substitutions(HashMap<String, String>);
 
-impl Words {
-    fn compare(&mut self, example: &str, found: &str) {
-        let (examples, founds) = (words(example), words(found));
-        assert_eq!(examples.len(), founds.len(), "{example}\n{found}");
-        for (example_word, found_word) in examples.into_iter().zip(founds) {
-            if is_time(example_word) && is_time(found_word) {
+impl Substitutions {
+    fn compare(&mut self, example: &str, actual: &str) {
+        let (examples, actual_words) = (words(example), words(actual));
+        assert_eq!(examples.len(), actual_words.len(), "{example}\n{actual}");
+        for (example_word, actual_word) in examples.into_iter().zip(actual_words) {
+            if is_time(example_word) && is_time(actual_word) {
                 continue;
             }
             let is_variable = example_word.len() >= VARIABLE_LENGTH
@@ -54,10 +54,10 @@ impl Words {
                 true => self
                     .0
                     .entry(example_word.into())
-                    .or_insert_with(|| found_word.into()),
+                    .or_insert_with(|| actual_word.into()),
                 false => example_word,
             };
-            assert_eq!(expected, found_word, "{example}\n{found}");
+            assert_eq!(expected, actual_word, "{example}\n{actual}");
         }
     }
 
@@ -85,22 +85,22 @@ fn is_time(word: &str) -> bool {
     word.len() == "2026-01-02T03:04:05.678Z".len() && word.ends_with('Z') && word.contains('T')
 }
 
-fn compare_members(example: &Value, found: &Value) {
-    match (example, found) {
-        (Value::Object(example), Value::Object(found)) => {
-            assert!(example.keys().eq(found.keys()), "{example:?}\n{found:?}");
-            for (example, found) in example.values().zip(found.values()) {
-                compare_members(example, found);
+fn compare_members(example: &Value, actual: &Value) {
+    match (example, actual) {
+        (Value::Object(example), Value::Object(actual)) => {
+            assert!(example.keys().eq(actual.keys()), "{example:?}\n{actual:?}");
+            for (example, actual) in example.values().zip(actual.values()) {
+                compare_members(example, actual);
             }
         }
-        (Value::Array(example), Value::Array(found)) => {
-            assert!(!found.is_empty(), "{example:?}");
-            found
+        (Value::Array(example), Value::Array(actual)) => {
+            assert!(!actual.is_empty(), "{example:?}");
+            actual
                 .iter()
-                .for_each(|found| compare_members(&example[0], found));
+                .for_each(|actual| compare_members(&example[0], actual));
         }
-        (Value::Null, found) => assert!(!found.is_object() && !found.is_array()),
-        (example, found) => assert!(found.is_null() || found.is_number() == example.is_number()),
+        (Value::Null, actual) => assert!(!actual.is_object() && !actual.is_array()),
+        (example, actual) => assert!(actual.is_null() || actual.is_number() == example.is_number()),
     }
 }
 
@@ -108,12 +108,12 @@ fn request(
     client: &Client,
     (method, operation): &(Method, Value),
     exchange: &Map<String, Value>,
-    words: &Words,
+    substitutions: &Substitutions,
     is_by_id: bool,
 ) -> Request {
-    let mut path = words.translate(exchange["path"].as_str().unwrap());
+    let mut path = substitutions.translate(exchange["path"].as_str().unwrap());
     // this is the caller's thread, and later examples fork it
-    let signed = words.0.get_key_value(signed_of_the_caller());
+    let signed = substitutions.0.get_key_value(signed_of_the_caller());
     if is_by_id && let Some((_, signed)) = signed {
         let id = signed.split(';').next().unwrap();
         path = path.replacen("/threads/current", &format!("/threads/{id}"), 1);
@@ -132,11 +132,11 @@ fn request(
     };
     let headers = exchange.get("headers").and_then(Value::as_object);
     for (name, value) in headers.into_iter().flatten() {
-        request = request.header(name, words.translate(value.as_str().unwrap()));
+        request = request.header(name, substitutions.translate(value.as_str().unwrap()));
     }
     match exchange.get("body") {
         Some(Value::String(text)) if headers.is_some() => request.body(text.clone()),
-        Some(json) => request.json(&words.translate(&json.to_string())),
+        Some(json) => request.json(&substitutions.translate(&json.to_string())),
         None => request,
     }
 }
@@ -146,14 +146,14 @@ async fn replay(backend: Backend, is_by_id: bool) {
     let client = server.client();
     let document = client.get("/openapi.json").ok().await.json();
     let operations = operations(&document);
-    let mut words = Words::default();
+    let mut substitutions = Substitutions::default();
     let mut streams: Vec<(Listening, String)> = Vec::new();
 
     for exchange in exchanges() {
         let id = exchange["operation"].as_str().unwrap();
         let by_id = operations.get(&format!("{id}_by_id"));
         let operation = by_id.filter(|_| is_by_id).unwrap_or(&operations[id]);
-        let request = request(&client, operation, &exchange, &words, is_by_id);
+        let request = request(&client, operation, &exchange, &substitutions, is_by_id);
         let example = exchange.get("answer").map(|answer| match answer {
             Value::String(text) => text.clone(),
             json => json.to_string(),
@@ -163,49 +163,49 @@ async fn replay(backend: Backend, is_by_id: bool) {
             continue;
         }
         let answer = request.send().await;
-        let found = answer.text();
+        let actual = answer.text();
         assert_eq!(
             u64::from(answer.status),
             exchange["status"],
-            "{exchange:?}: {found}"
+            "{exchange:?}: {actual}"
         );
-        let found = match (id, found.split_once(r#","signed_id":"#)) {
+        let actual = match (id, actual.split_once(r#","signed_id":"#)) {
             // with an API key, the server also returns the signed id
-            ("get_thread", Some((found, _))) if is_by_id => format!("{found}}}"),
-            _ => found,
+            ("get_thread", Some((actual, _))) if is_by_id => format!("{actual}}}"),
+            _ => actual,
         };
         match id {
             "get_settings" | "get_stats" => compare_members(&exchange["answer"], &answer.json()),
-            _ => words.compare(&example.unwrap_or_default(), &found),
+            _ => substitutions.compare(&example.unwrap_or_default(), &actual),
         }
     }
 
     assert_eq!(streams.len(), 2);
     for (mut stream, frame) in streams {
         let event = stream.next().await;
-        let found = format!(
+        let actual = format!(
             "event: {}\nid: {}\ndata: {}\n\n",
             event.event, stream.cursor, event.text
         );
-        words.compare(&frame, &found);
+        substitutions.compare(&frame, &actual);
     }
 }
 
-async fn each_example_is_answered_as_the_document_shows(backend: Backend) {
+async fn each_example_gets_the_documented_answer(backend: Backend) {
     replay(backend, false).await;
 }
 
-async fn each_example_is_answered_for_a_thread_by_its_id(backend: Backend) {
+async fn each_example_works_for_a_thread_by_its_id(backend: Backend) {
     replay(backend, true).await;
 }
 
 with_own_servers!(
-    each_example_is_answered_as_the_document_shows,
-    each_example_is_answered_for_a_thread_by_its_id,
+    each_example_gets_the_documented_answer,
+    each_example_works_for_a_thread_by_its_id,
 );
 
 #[test]
-fn each_operation_has_an_example_of_all_its_bodies() {
+fn each_operation_has_examples_of_its_bodies() {
     let document = include_str!("../../../openapi.json");
     let document: Value = serde_json::from_str(document).unwrap();
 

@@ -14,22 +14,22 @@ fn short_lived(backend: Backend, seconds: u32) -> Server {
         .start()
 }
 
-fn moment(time: &Value) -> OffsetDateTime {
+fn parse_time(time: &Value) -> OffsetDateTime {
     OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap()
 }
 
 /// Sleeps until the `expires_at` of a thread object. Returns whether the thread existed.
-async fn outlive(object: &Value) -> bool {
+async fn wait_for_expiry(object: &Value) -> bool {
     if object["exists"] == false {
         return false;
     }
-    let left = moment(&object["expires_at"]) - OffsetDateTime::now_utc();
-    sleep(left.try_into().unwrap_or_default()).await;
+    let remaining = parse_time(&object["expires_at"]) - OffsetDateTime::now_utc();
+    sleep(remaining.try_into().unwrap_or_default()).await;
     true
 }
 
 /// Retries with new threads until an attempt is fast enough. Each thread lives for only a second or two.
-async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
+async fn retry_until_fast(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
             return;
@@ -44,9 +44,9 @@ async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> O
     (written.elapsed() < ttl).then_some(state)
 }
 
-async fn a_thread_that_nobody_uses_is_gone_at_the_second(backend: Backend) {
+async fn an_idle_thread_expires_on_time(backend: Backend) {
     let server = short_lived(backend, 1);
-    until_in_time(&server, async |thread| {
+    retry_until_fast(&server, async |thread| {
         let first = thread
             .put("state", r#"{"k":1,"a":[1]}"#)
             .ok()
@@ -56,7 +56,7 @@ async fn a_thread_that_nobody_uses_is_gone_at_the_second(backend: Backend) {
         thread.patch("", r#"{"metadata":{"m":1}}"#).ok().await;
         let object = thread.object().await;
         assert_eq!(object["ttl_seconds"], 1);
-        if !outlive(&object).await || object["version"] != 2 {
+        if !wait_for_expiry(&object).await || object["version"] != 2 {
             return false;
         }
 
@@ -84,14 +84,14 @@ async fn a_thread_that_nobody_uses_is_gone_at_the_second(backend: Backend) {
     .await;
 }
 
-async fn a_write_to_an_expired_thread_does_not_see_what_was(backend: Backend) {
+async fn a_write_to_an_expired_thread_sees_an_empty_state(backend: Backend) {
     let server = short_lived(backend, 1);
-    until_in_time(&server, async |thread| {
+    retry_until_fast(&server, async |thread| {
         thread
             .put("state", r#"{"a":[1,2],"n":5,"o":{"x":1}}"#)
             .ok()
             .await;
-        if !outlive(&thread.object().await).await {
+        if !wait_for_expiry(&thread.object().await).await {
             return false;
         }
 
@@ -117,9 +117,9 @@ async fn a_write_to_an_expired_thread_does_not_see_what_was(backend: Backend) {
 
 async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
     let server = short_lived(backend, 1);
-    until_in_time(&server, async |thread| {
+    retry_until_fast(&server, async |thread| {
         thread.put("state/k", "1").ok().await;
-        if !outlive(&thread.object().await).await {
+        if !wait_for_expiry(&thread.object().await).await {
             return false;
         }
 
@@ -133,7 +133,7 @@ async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
 
 /// Uses a thread about once a second for longer than its TTL, and asserts that it still exists. Returns false if the
 /// machine was too slow for a valid test.
-async fn kept_by(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
+async fn lives_while_used(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
     const TTL: Duration = Duration::from_secs(3);
     let mut used = Instant::now();
     thread.put("state/k", "[1]").ok().await;
@@ -147,15 +147,15 @@ async fn kept_by(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> b
         }
         assert!(answer.status < 400, "{}", answer.text());
     }
-    let is_there = thread.object().await["exists"].clone();
+    let exists = thread.object().await["exists"].clone();
     if used.elapsed() >= TTL {
         return false;
     }
-    assert_eq!(is_there, true);
+    assert_eq!(exists, true);
     true
 }
 
-async fn every_use_moves_the_end(backend: Backend) {
+async fn every_use_extends_the_lifetime(backend: Backend) {
     type Use = fn(&OwnThread) -> Request;
     let server = short_lived(backend, 3);
     let uses: [Use; 10] = [
@@ -175,7 +175,7 @@ async fn every_use_moves_the_end(backend: Backend) {
         .into_iter()
         .map(|using| {
             let client = server.client();
-            tokio::spawn(async move { while !kept_by(&client.thread(), using).await {} })
+            tokio::spawn(async move { while !lives_while_used(&client.thread(), using).await {} })
         })
         .collect();
 
@@ -184,35 +184,35 @@ async fn every_use_moves_the_end(backend: Backend) {
     }
 }
 
-async fn a_use_moves_the_end_that_is_told(server: &Server) {
+async fn a_use_extends_the_reported_expiry_time(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
-    let before = moment(&thread.object().await["expires_at"]);
+    let before = parse_time(&thread.object().await["expires_at"]);
     let start = Instant::now();
 
     sleep_until(start + Duration::from_secs(2)).await;
-    let after = moment(&thread.object().await["expires_at"]);
+    let after = parse_time(&thread.object().await["expires_at"]);
 
     assert!(after - before >= time::Duration::seconds(1));
 }
 
-async fn no_use_moves_the_absolute_end(backend: Backend) {
+async fn no_use_extends_the_maximum_age(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_THREAD_MAX_AGE_SECONDS", 2)
         .start();
-    until_in_time(&server, async |thread| {
+    retry_until_fast(&server, async |thread| {
         thread.put("state/k", "1").ok().await;
         let object = thread.object().await;
 
         thread.put("state/k", "2").ok().await;
         thread.patch("", r#"{"ttl_seconds":600}"#).ok().await;
         let later = thread.object().await;
-        // retry if the thread expired and a new life began before the second read
-        if !outlive(&object).await || later["created_at"] != object["created_at"] {
+        // retry if the thread expired and a write created it again before the second read
+        if !wait_for_expiry(&object).await || later["created_at"] != object["created_at"] {
             return false;
         }
 
-        let life = moment(&object["expires_at"]) - moment(&object["created_at"]);
+        let life = parse_time(&object["expires_at"]) - parse_time(&object["created_at"]);
         assert!(life <= time::Duration::seconds(2), "{life}");
         assert_eq!(thread.object().await["exists"], false);
         assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
@@ -222,9 +222,9 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
     .await;
 }
 
-async fn a_thread_of_its_own_ttl_outlives_the_others(backend: Backend) {
+async fn a_thread_with_its_own_ttl_outlives_the_others(backend: Backend) {
     let server = short_lived(backend, 1);
-    until_in_time(&server, async |thread| {
+    retry_until_fast(&server, async |thread| {
         let other = server.client().thread();
         thread.put("state/k", "1").ok().await;
         let patched = thread.patch("", r#"{"ttl_seconds":60}"#).ok().await;
@@ -233,7 +233,7 @@ async fn a_thread_of_its_own_ttl_outlives_the_others(backend: Backend) {
         }
         other.put("state/k", "1").ok().await;
 
-        if !outlive(&other.object().await).await {
+        if !wait_for_expiry(&other.object().await).await {
             return false;
         }
 
@@ -246,12 +246,12 @@ async fn a_thread_of_its_own_ttl_outlives_the_others(backend: Backend) {
     .await;
 }
 
-over_both_stores!(a_use_moves_the_end_that_is_told);
+over_both_stores!(a_use_extends_the_reported_expiry_time);
 with_own_servers!(
-    a_thread_that_nobody_uses_is_gone_at_the_second,
-    a_write_to_an_expired_thread_does_not_see_what_was,
+    an_idle_thread_expires_on_time,
+    a_write_to_an_expired_thread_sees_an_empty_state,
     destroying_an_expired_thread_leaves_no_tombstone,
-    every_use_moves_the_end,
-    no_use_moves_the_absolute_end,
-    a_thread_of_its_own_ttl_outlives_the_others,
+    every_use_extends_the_lifetime,
+    no_use_extends_the_maximum_age,
+    a_thread_with_its_own_ttl_outlives_the_others,
 );

@@ -31,7 +31,7 @@ fn copy_of(client: &Client, answer: &Answer) -> OwnThread {
     copy
 }
 
-async fn a_fork_answers_as_a_new_thread_does(server: &Server) {
+async fn a_fork_returns_a_new_thread(server: &Server) {
     let client = server.client();
     let thread = filled(&client).await;
 
@@ -52,7 +52,7 @@ async fn a_fork_answers_as_a_new_thread_does(server: &Server) {
     assert_eq!(thread.object().await["version"], 2);
 }
 
-async fn a_fork_takes_its_parts_metadata_and_ttl(server: &Server) {
+async fn a_fork_accepts_parts_metadata_and_a_ttl(server: &Server) {
     let client = server.client();
     let thread = filled(&client).await;
     let body = r#"{"metadata":{"mine":1},"include":["history"]}"#;
@@ -69,7 +69,7 @@ async fn a_fork_takes_its_parts_metadata_and_ttl(server: &Server) {
     assert_eq!(object["ttl_seconds"], 70);
 }
 
-async fn a_fork_has_the_conditions_of_a_write(server: &Server) {
+async fn a_fork_accepts_the_conditions_of_a_write(server: &Server) {
     let client = server.client();
     let thread = filled(&client).await;
     let tag = thread.get("").ok().await.etag().to_owned();
@@ -120,7 +120,7 @@ async fn only_a_back_end_chooses_id_and_owner(server: &Server) {
     fork().refused(409, "thread_exists").await;
 }
 
-async fn a_fork_that_cannot_be_made_is_refused(server: &Server) {
+async fn an_impossible_fork_is_refused(server: &Server) {
     let client = server.client();
     let absent = client.thread();
     absent.post("fork", "{}").refused(404, "not_found").await;
@@ -252,7 +252,7 @@ async fn a_fork_begins_at_a_checkpoint(server: &Server) {
     }
 }
 
-async fn forks_and_imports_count_for_the_limit_of_an_owner(backend: Backend) {
+async fn forks_and_imports_count_towards_the_limit_of_an_owner(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_MAX_THREADS_PER_OWNER", 2)
         .start();
@@ -289,16 +289,16 @@ async fn forks_and_imports_count_for_the_limit_of_an_owner(backend: Backend) {
 
 over_both_stores![
     a_fork_begins_at_a_checkpoint,
-    a_fork_answers_as_a_new_thread_does,
-    a_fork_takes_its_parts_metadata_and_ttl,
-    a_fork_has_the_conditions_of_a_write,
+    a_fork_returns_a_new_thread,
+    a_fork_accepts_parts_metadata_and_a_ttl,
+    a_fork_accepts_the_conditions_of_a_write,
     only_a_back_end_chooses_id_and_owner,
-    a_fork_that_cannot_be_made_is_refused,
+    an_impossible_fork_is_refused,
     a_fork_is_an_event_of_the_new_thread,
 ];
 
 with_own_servers![
     a_fork_counts_as_a_new_thread,
     the_copy_belongs_to_its_caller,
-    forks_and_imports_count_for_the_limit_of_an_owner,
+    forks_and_imports_count_towards_the_limit_of_an_owner,
 ];

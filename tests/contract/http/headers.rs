@@ -5,7 +5,7 @@ use reqwest::Method;
 use crate::support::client::{Answer, Client, Request};
 use crate::support::server::Server;
 
-fn under_v1(client: &Client) -> Vec<(Request, u16)> {
+fn v1_requests(client: &Client) -> Vec<(Request, u16)> {
     let thread = client.thread();
     vec![
         (client.get("/v1/threads/current"), 200),
@@ -50,9 +50,9 @@ fn session(answer: &Answer) -> String {
     session.to_owned()
 }
 
-async fn every_response_has_a_session_of_its_own(server: &Server) {
+async fn every_response_has_its_own_session(server: &Server) {
     let client = server.client();
-    let mut requests = under_v1(&client);
+    let mut requests = v1_requests(&client);
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"] {
         requests.push((client.get(path), 0));
     }
@@ -67,14 +67,14 @@ async fn every_response_has_a_session_of_its_own(server: &Server) {
     assert_eq!(sessions.len(), count);
 }
 
-async fn no_browser_takes_an_answer_for_what_it_is_not(server: &Server) {
+async fn every_answer_forbids_guessing_its_content_type(server: &Server) {
     let client = server.client();
     let mut paths = vec!["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs/"];
     paths.extend(["/nowhere", "/mcp", "/api/v1/sessions", "/kv/2025-03-17/n/k"]);
-    let requests = under_v1(&client).into_iter().map(|(request, _)| request);
-    let around = paths.into_iter().map(|path| client.get(path));
+    let requests = v1_requests(&client).into_iter().map(|(request, _)| request);
+    let other_requests = paths.into_iter().map(|path| client.get(path));
 
-    for request in requests.chain(around) {
+    for request in requests.chain(other_requests) {
         let answer = request.send().await;
 
         let option = answer.header("x-content-type-options");
@@ -82,7 +82,7 @@ async fn no_browser_takes_an_answer_for_what_it_is_not(server: &Server) {
     }
 }
 
-async fn the_page_loads_its_own_files_alone_and_is_shown_in_no_frame(server: &Server) {
+async fn the_docs_page_loads_only_its_own_files_and_cannot_be_framed(server: &Server) {
     for path in ["/docs", "/docs/", "/docs/swagger-ui.css"] {
         let answer = server.client().get(path).send().await;
 
@@ -99,7 +99,7 @@ async fn the_page_loads_its_own_files_alone_and_is_shown_in_no_frame(server: &Se
     assert_eq!(other.header("content-security-policy"), None);
 }
 
-async fn a_client_does_not_choose_its_session(server: &Server) {
+async fn a_client_cannot_choose_its_session(server: &Server) {
     let chosen = format!("sess_{}", "0".repeat(32));
 
     let answer = server
@@ -112,8 +112,8 @@ async fn a_client_does_not_choose_its_session(server: &Server) {
     assert_ne!(session(&answer), chosen);
 }
 
-async fn no_cache_hands_an_answer_to_another_caller(server: &Server) {
-    for (request, status) in under_v1(&server.client()) {
+async fn answers_are_private_and_vary_by_credential(server: &Server) {
+    for (request, status) in v1_requests(&server.client()) {
         let answer = request.send().await;
 
         assert_eq!(answer.status, status);
@@ -143,7 +143,7 @@ async fn no_cache_hands_an_answer_to_another_caller(server: &Server) {
 }
 
 /// A client may percent-encode more characters of a path than it has to (RFC 3986, section 2.3).
-async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
+async fn an_escaped_path_gets_the_same_answer(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -160,7 +160,7 @@ async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
             .send()
             .await;
 
-        // The server need not resolve the escapes, but if it finds the path, the answer must have the usual headers.
+        // the server may reject an escaped path, but a successful answer must have the usual headers
         assert!([200, 404].contains(&answer.status), "{path}");
         if answer.status == 200 {
             assert_eq!(answer.text(), r#"{"k":1}"#, "{path}");
@@ -183,7 +183,7 @@ async fn a_path_that_is_escaped_is_answered_no_other_way(server: &Server) {
 }
 
 async fn every_refusal_is_a_problem_object(server: &Server) {
-    for (request, status) in under_v1(&server.client()) {
+    for (request, status) in v1_requests(&server.client()) {
         if status < 400 {
             continue;
         }
@@ -196,7 +196,7 @@ async fn every_refusal_is_a_problem_object(server: &Server) {
     }
 }
 
-async fn large_reads_are_sent_whole_with_their_length(server: &Server) {
+async fn large_reads_have_a_content_length(server: &Server) {
     let thread = server.client().thread();
     let text = format!("\"{}\"", "é".repeat(250_000));
     thread.put("state/k", &text).ok().await;
@@ -210,7 +210,7 @@ async fn large_reads_are_sent_whole_with_their_length(server: &Server) {
     assert_eq!(answer.text(), text);
 }
 
-async fn an_offer_of_http_2_is_passed_over(server: &Server) {
+async fn an_http_2_upgrade_is_ignored(server: &Server) {
     let thread = server.client().thread();
 
     let written = thread
@@ -225,13 +225,13 @@ async fn an_offer_of_http_2_is_passed_over(server: &Server) {
 }
 
 over_both_stores!(
-    an_offer_of_http_2_is_passed_over,
-    every_response_has_a_session_of_its_own,
-    no_browser_takes_an_answer_for_what_it_is_not,
-    the_page_loads_its_own_files_alone_and_is_shown_in_no_frame,
-    a_client_does_not_choose_its_session,
-    no_cache_hands_an_answer_to_another_caller,
-    a_path_that_is_escaped_is_answered_no_other_way,
+    an_http_2_upgrade_is_ignored,
+    every_response_has_its_own_session,
+    every_answer_forbids_guessing_its_content_type,
+    the_docs_page_loads_only_its_own_files_and_cannot_be_framed,
+    a_client_cannot_choose_its_session,
+    answers_are_private_and_vary_by_credential,
+    an_escaped_path_gets_the_same_answer,
     every_refusal_is_a_problem_object,
-    large_reads_are_sent_whole_with_their_length,
+    large_reads_have_a_content_length,
 );

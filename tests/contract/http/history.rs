@@ -21,7 +21,7 @@ fn seqs(page: &Value) -> Vec<u64> {
         .collect()
 }
 
-async fn items_come_back_as_they_were_sent(server: &Server) {
+async fn items_are_returned_as_they_were_sent(server: &Server) {
     let thread = server.client().thread();
     let values = [
         "1.0",
@@ -52,7 +52,7 @@ async fn items_come_back_as_they_were_sent(server: &Server) {
     assert_eq!(thread.head("history").ok().await.text(), "");
 }
 
-async fn pages_begin_at_either_end(server: &Server) {
+async fn pages_start_at_either_end(server: &Server) {
     let thread = server.client().thread();
     let empty = thread.get("history").ok().await.json();
     assert_eq!(
@@ -62,11 +62,11 @@ async fn pages_begin_at_either_end(server: &Server) {
     assert_eq!(
         thread.object().await["exists"],
         false,
-        "a read makes nothing"
+        "a read creates no thread"
     );
     add(&thread, 1..=7).await;
 
-    for (query, wanted, next) in [
+    for (query, expected, next) in [
         ("", vec![1, 2, 3, 4, 5, 6, 7], json!(null)),
         ("?limit=3", vec![1, 2, 3], json!(3)),
         ("?after=3&limit=3", vec![4, 5, 6], json!(6)),
@@ -80,7 +80,7 @@ async fn pages_begin_at_either_end(server: &Server) {
         ("?before=9223372036854775807&limit=1", vec![7], json!(7)),
     ] {
         let page = thread.get(&format!("history{query}")).ok().await.json();
-        assert_eq!(seqs(&page), wanted, "{query}");
+        assert_eq!(seqs(&page), expected, "{query}");
         assert_eq!(page["next_cursor"], next, "{query}");
         assert_eq!(
             (&page["first_seq"], &page["next_seq"]),
@@ -103,7 +103,7 @@ async fn pages_begin_at_either_end(server: &Server) {
     }
 }
 
-async fn a_repeat_of_an_item_is_harmless_and_another_under_its_id_refused(server: &Server) {
+async fn a_repeated_item_is_accepted_and_another_with_its_id_is_refused(server: &Server) {
     let thread = server.client().thread();
     let first = thread
         .post("history", r#"{"id":"a","value":{"n": 1}}"#)
@@ -140,7 +140,7 @@ async fn a_repeat_of_an_item_is_harmless_and_another_under_its_id_refused(server
         .await;
 }
 
-async fn what_is_no_item_is_refused(server: &Server) {
+async fn malformed_items_are_refused(server: &Server) {
     let thread = server.client().thread();
     let many = json!({"items": vec![json!({"id": "a", "value": 1}); 1_001]}).to_string();
     let deep = format!(
@@ -191,21 +191,21 @@ async fn a_page_is_bounded_by_bytes(server: &Server) {
         thread.post("history", &body).ok().await;
     }
 
-    let (mut after, mut found) = (json!(0), Vec::new());
+    let (mut after, mut collected) = (json!(0), Vec::new());
     while after != Value::Null {
         let page = thread.get(&format!("history?after={after}")).ok().await;
         assert!(page.body.len() <= 2 * 1_048_576 + 1_024);
         let page = page.json();
-        found.extend(seqs(&page));
+        collected.extend(seqs(&page));
         after = page["next_cursor"].clone();
     }
-    assert_eq!(found, [1, 2, 3, 4, 5]);
+    assert_eq!(collected, [1, 2, 3, 4, 5]);
     let page = thread.get("history?order=desc").ok().await.json();
     assert_eq!(seqs(&page), [5, 4]);
     assert_eq!(page["size_bytes"], 5 * (1_000_002 + 1 + 64));
 }
 
-async fn who_may_read_it_is_who_may_read_the_state(server: &Server) {
+async fn a_history_has_the_access_rules_of_the_state(server: &Server) {
     let (client, thread) = (server.client(), server.client().thread());
     add(&thread, [1]).await;
 
@@ -221,7 +221,7 @@ async fn who_may_read_it_is_who_may_read_the_state(server: &Server) {
     client.get(&path).refused(401, "api_key_required").await;
 }
 
-async fn it_ends_with_its_thread_and_comes_back_with_it(server: &Server) {
+async fn a_history_is_archived_and_restored_with_its_thread(server: &Server) {
     let (client, thread) = (server.client(), server.client().thread());
     let archive = format!("/v1/archives/{}", thread.id);
     add(&thread, 1..=3).await;
@@ -337,7 +337,7 @@ async fn the_tail_has_the_newest_items_oldest_first(server: &Server) {
     }
 }
 
-async fn a_tail_is_cut_at_its_older_end(server: &Server) {
+async fn a_large_tail_loses_its_oldest_items(server: &Server) {
     let thread = server.client().thread();
     for n in 1..=3 {
         let value = "x".repeat(1_000_000);
@@ -352,13 +352,13 @@ async fn a_tail_is_cut_at_its_older_end(server: &Server) {
 
 over_both_stores!(
     the_tail_has_the_newest_items_oldest_first,
-    a_tail_is_cut_at_its_older_end,
-    items_come_back_as_they_were_sent,
-    pages_begin_at_either_end,
-    a_repeat_of_an_item_is_harmless_and_another_under_its_id_refused,
-    what_is_no_item_is_refused,
+    a_large_tail_loses_its_oldest_items,
+    items_are_returned_as_they_were_sent,
+    pages_start_at_either_end,
+    a_repeated_item_is_accepted_and_another_with_its_id_is_refused,
+    malformed_items_are_refused,
     a_page_is_bounded_by_bytes,
-    who_may_read_it_is_who_may_read_the_state,
-    it_ends_with_its_thread_and_comes_back_with_it,
+    a_history_has_the_access_rules_of_the_state,
+    a_history_is_archived_and_restored_with_its_thread,
 );
 with_own_servers!(a_full_history_refuses_or_drops_the_oldest);

@@ -15,10 +15,10 @@ async fn add(thread: &OwnThread, ids: impl IntoIterator<Item = usize>) {
 
 async fn seqs(thread: &OwnThread, query: &str) -> Vec<u64> {
     let page = thread.get(&format!("history{query}")).ok().await.json();
-    places(&page)
+    item_seqs(&page)
 }
 
-fn places(page: &Value) -> Vec<u64> {
+fn item_seqs(page: &Value) -> Vec<u64> {
     let items = page["items"].as_array().unwrap();
     items
         .iter()
@@ -43,11 +43,11 @@ async fn the_newest_items_are_taken_once(server: &Server) {
         assert!(taken.text().contains(&item), "{n}: {}", taken.text());
     }
     let taken = taken.json();
-    assert_eq!(places(&taken), [2, 3]);
+    assert_eq!(item_seqs(&taken), [2, 3]);
     assert_eq!(taken["items"][0]["id"], "i1");
     assert!(taken["items"][0]["at"].is_string());
     let one = thread.post("history/take", "{}").ok().await.json();
-    assert_eq!(places(&one), [1]);
+    assert_eq!(item_seqs(&one), [1]);
     assert_eq!(one["version"], taken["version"].as_u64().unwrap() + 1);
     let page = thread.get("history").ok().await.json();
     assert_eq!(
@@ -70,7 +70,7 @@ async fn the_newest_items_are_taken_once(server: &Server) {
     assert_eq!(get.header("allow"), Some("POST, DELETE"));
 }
 
-async fn a_repeat_takes_the_same_items(server: &Server) {
+async fn a_repeat_returns_the_same_items(server: &Server) {
     let thread = server.client().thread();
     add(&thread, 1..=4).await;
     let take = |body: &str| {
@@ -121,14 +121,14 @@ async fn an_item_is_removed_by_its_id(server: &Server) {
     assert_eq!(get.header("allow"), Some("DELETE"));
 }
 
-async fn a_cursor_at_a_removed_item_still_marks_its_place(server: &Server) {
+async fn a_cursor_at_a_removed_item_stays_valid(server: &Server) {
     let thread = server.client().thread();
     add(&thread, 1..=9).await;
     for id in ["m3", "m4", "m6", "m9"] {
         thread.delete(&format!("history/{id}")).ok().await;
     }
 
-    for (query, wanted, next) in [
+    for (query, expected, next) in [
         ("?limit=2", vec![1, 2], json!(2)),
         ("?after=2&limit=2", vec![5, 7], json!(7)),
         ("?after=4&limit=2", vec![5, 7], json!(7)),
@@ -145,7 +145,7 @@ async fn a_cursor_at_a_removed_item_still_marks_its_place(server: &Server) {
             assert_eq!(page.header("x-total-count"), Some("5"));
         }
         let page = page.json();
-        assert_eq!(places(&page), wanted, "{query}");
+        assert_eq!(item_seqs(&page), expected, "{query}");
         assert_eq!(page["next_cursor"], next, "{query}");
         assert_eq!(page["next_seq"], 10);
     }
@@ -171,7 +171,7 @@ async fn a_history_is_cleared(server: &Server) {
     assert_eq!(thread.delete("history").ok().await.json()["deleted"], false);
 
     let page = thread.get("history").ok().await.json();
-    assert_eq!(places(&page), [0_u64; 0]);
+    assert_eq!(item_seqs(&page), [0_u64; 0]);
     assert_eq!(
         (&page["first_seq"], &page["size_bytes"]),
         (&json!(4), &json!(0))
@@ -181,7 +181,7 @@ async fn a_history_is_cleared(server: &Server) {
     assert_eq!(seqs(&thread, "").await, [4]);
 }
 
-async fn changes_of_a_history_are_writes_like_others(server: &Server) {
+async fn history_changes_follow_the_rules_of_writes(server: &Server) {
     let thread = server.client().thread();
     add(&thread, 1..=3).await;
     let token = thread.post("turn", "{}").send().await.json()["token"]
@@ -221,7 +221,7 @@ async fn changes_of_a_history_are_writes_like_others(server: &Server) {
     let by_turn = thread
         .post("history/take", "{}")
         .header("x-turn-token", &token);
-    assert_eq!(places(&by_turn.ok().await.json()), [3]);
+    assert_eq!(item_seqs(&by_turn.ok().await.json()), [3]);
     let by_key = thread.by_api_key(Method::DELETE, "history/m1").ok().await;
     assert_eq!(by_key.json()["deleted"], true);
     let new = server.client().thread();
@@ -230,7 +230,7 @@ async fn changes_of_a_history_are_writes_like_others(server: &Server) {
     assert_eq!(new.object().await["ttl_seconds"], 100);
 }
 
-async fn a_merge_appends_in_the_same_step(server: &Server) {
+async fn a_merge_appends_atomically(server: &Server) {
     let thread = server.client().thread();
     let operations = r#"[{"op":"append","id":"a","value": {"n": 1.0}},{"op":"push","key":"l","value":1},{"value":2,"op":"append"}]"#;
 
@@ -330,12 +330,12 @@ async fn a_stream_announces_appends(server: &Server) {
 
 over_both_stores!(
     the_newest_items_are_taken_once,
-    a_repeat_takes_the_same_items,
+    a_repeat_returns_the_same_items,
     an_item_is_removed_by_its_id,
-    a_cursor_at_a_removed_item_still_marks_its_place,
+    a_cursor_at_a_removed_item_stays_valid,
     a_history_is_cleared,
-    changes_of_a_history_are_writes_like_others,
-    a_merge_appends_in_the_same_step,
+    history_changes_follow_the_rules_of_writes,
+    a_merge_appends_atomically,
     a_repeat_of_a_merge_appends_once,
     a_stream_announces_appends,
 );

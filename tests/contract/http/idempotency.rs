@@ -59,13 +59,13 @@ async fn every_write_may_be_repeated(server: &Server) {
     for (n, write) in writes().into_iter().enumerate() {
         let again = write.key(&format!("every-{n}")).ok().await;
 
-        let mut told = [again.json(), firsts[n].json()];
-        for object in &mut told {
+        let mut receipts = [again.json(), firsts[n].json()];
+        for object in &mut receipts {
             // `expires_at` differs, because a read between the two requests extended the lifetime
             object.as_object_mut().unwrap().remove("expires_at");
         }
         assert!(is_replay(&again), "{n}");
-        assert_eq!(told[0], told[1], "{n}");
+        assert_eq!(receipts[0], receipts[1], "{n}");
         assert_eq!(again.etag(), firsts[n].etag(), "{n}");
     }
     assert_eq!(thread.state().await, r#"{"z":1}"#);
@@ -84,7 +84,7 @@ async fn a_destroy_may_be_repeated(server: &Server) {
     assert!(is_replay(&again));
 }
 
-async fn a_repeat_is_answered_though_the_thread_was_destroyed_since(server: &Server) {
+async fn a_repeat_is_answered_after_the_thread_was_destroyed(server: &Server) {
     let thread = server.client().thread();
     let write = || thread.put("state/k", "1").key("late").ok();
     let first = write().await;
@@ -97,7 +97,7 @@ async fn a_repeat_is_answered_though_the_thread_was_destroyed_since(server: &Ser
     assert_eq!(thread.state().await, "{}");
 }
 
-async fn a_key_is_good_for_one_request_only(server: &Server) {
+async fn a_key_belongs_to_one_request(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").key("once").ok().await;
@@ -121,7 +121,7 @@ async fn a_key_is_good_for_one_request_only(server: &Server) {
     assert!(!is_replay(&elsewhere), "a key belongs to one thread");
 }
 
-async fn refusals_are_not_remembered(server: &Server) {
+async fn refusals_are_not_replayed(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/a", "\"text\"").ok().await;
     let push = || thread.post("state/a/push", "1").key("r");
@@ -157,7 +157,7 @@ async fn a_repeat_is_recognized_before_conditions_and_limits(server: &Server) {
     assert_eq!(again.text(), first.text());
 }
 
-async fn of_repeats_at_once_one_counts(server: &Server) {
+async fn concurrent_repeats_count_once(server: &Server) {
     let thread = server.client().thread();
 
     let repeats: Vec<_> = (0..16)
@@ -172,7 +172,7 @@ async fn of_repeats_at_once_one_counts(server: &Server) {
     assert_eq!(thread.state().await, r#"{"a":[1]}"#);
 }
 
-async fn making_a_thread_may_be_repeated(server: &Server) {
+async fn creating_a_thread_may_be_repeated(server: &Server) {
     let client = server.client();
     let key = client.thread().id;
     let make = |body: &str| {
@@ -196,7 +196,7 @@ async fn making_a_thread_may_be_repeated(server: &Server) {
         .await;
 }
 
-async fn making_a_thread_of_a_chosen_id_may_be_repeated(server: &Server) {
+async fn creating_a_thread_with_a_chosen_id_may_be_repeated(server: &Server) {
     let client = server.client();
     let body = format!(r#"{{"id":"{}"}}"#, client.thread().id);
     let make = |key: &str| {
@@ -215,7 +215,7 @@ async fn making_a_thread_of_a_chosen_id_may_be_repeated(server: &Server) {
     make("c2").refused(409, "thread_exists").await;
 }
 
-async fn other_callers_do_not_meet_under_the_same_key(server: &Server) {
+async fn callers_do_not_share_keys(server: &Server) {
     let client = server.client();
     let (one, other) = (client.thread(), client.thread());
     let make = |signed: &str| {
@@ -254,7 +254,7 @@ async fn a_key_is_1_to_128_visible_characters(server: &Server) {
     }
 }
 
-async fn a_read_pays_no_heed_to_a_key(server: &Server) {
+async fn a_read_ignores_a_key(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").key("same").ok().await;
 
@@ -266,7 +266,7 @@ async fn a_read_pays_no_heed_to_a_key(server: &Server) {
 
 /// A thread stores each answer for a minute, but no more than 65,536 answers or 16 MiB. The test fills the 16 MiB,
 /// because a slow machine could not send 65,536 requests within a minute.
-async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server) {
+async fn a_new_key_is_refused_while_the_stored_answers_are_full(server: &Server) {
     let thread = server.client().thread();
     let metadata = json!({"metadata": {"m": "x".repeat(16_376)}});
     thread.patch("", &metadata.to_string()).ok().await;
@@ -285,7 +285,7 @@ async fn while_no_more_answers_can_be_remembered_a_new_key_waits(server: &Server
     assert_eq!(without_key.version(), 1_026);
 }
 
-async fn strangers_make_a_thread_once_by_a_key_that_nobody_else_has(server: &Server) {
+async fn a_stranger_may_repeat_a_creation_with_a_random_key(server: &Server) {
     let make = |key: &str| {
         server
             .client()
@@ -305,19 +305,19 @@ async fn strangers_make_a_thread_once_by_a_key_that_nobody_else_has(server: &Ser
 }
 
 over_both_stores!(
-    strangers_make_a_thread_once_by_a_key_that_nobody_else_has,
+    a_stranger_may_repeat_a_creation_with_a_random_key,
     a_repeat_gets_the_first_answer_and_changes_nothing,
     every_write_may_be_repeated,
     a_destroy_may_be_repeated,
-    a_repeat_is_answered_though_the_thread_was_destroyed_since,
-    a_key_is_good_for_one_request_only,
-    refusals_are_not_remembered,
+    a_repeat_is_answered_after_the_thread_was_destroyed,
+    a_key_belongs_to_one_request,
+    refusals_are_not_replayed,
     a_repeat_is_recognized_before_conditions_and_limits,
-    of_repeats_at_once_one_counts,
-    making_a_thread_may_be_repeated,
-    making_a_thread_of_a_chosen_id_may_be_repeated,
-    while_no_more_answers_can_be_remembered_a_new_key_waits,
-    other_callers_do_not_meet_under_the_same_key,
+    concurrent_repeats_count_once,
+    creating_a_thread_may_be_repeated,
+    creating_a_thread_with_a_chosen_id_may_be_repeated,
+    a_new_key_is_refused_while_the_stored_answers_are_full,
+    callers_do_not_share_keys,
     a_key_is_1_to_128_visible_characters,
-    a_read_pays_no_heed_to_a_key,
+    a_read_ignores_a_key,
 );

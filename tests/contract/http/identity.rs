@@ -5,8 +5,8 @@ use reqwest::Method;
 use crate::support::client::{Answer, Client, Request, hex_signature, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
-fn handed_back(answer: &Answer) -> String {
-    let id = named(answer);
+fn returned_id(answer: &Answer) -> String {
+    let id = header_id(answer);
     assert_eq!(
         cookie_value(answer),
         cookie(&id, &signature(SIGNING_SECRET, &id))
@@ -14,7 +14,7 @@ fn handed_back(answer: &Answer) -> String {
     id
 }
 
-fn named(answer: &Answer) -> String {
+fn header_id(answer: &Answer) -> String {
     let (id, signed) = answer
         .header("x-thread-id")
         .unwrap()
@@ -25,7 +25,7 @@ fn named(answer: &Answer) -> String {
 }
 
 fn cookie_value(answer: &Answer) -> String {
-    let pairs: Vec<_> = pairs_of(answer)
+    let pairs: Vec<_> = cookie_pairs(answer)
         .into_iter()
         .filter(|pair| pair.starts_with("atid="))
         .collect();
@@ -33,7 +33,7 @@ fn cookie_value(answer: &Answer) -> String {
     pairs[0].strip_prefix("atid=").unwrap().to_owned()
 }
 
-fn pairs_of(answer: &Answer) -> Vec<String> {
+fn cookie_pairs(answer: &Answer) -> Vec<String> {
     let cookies = answer.headers.get_all("set-cookie").iter();
     let pair = |text: &str| text.split(';').next().unwrap().to_owned();
     cookies
@@ -42,11 +42,11 @@ fn pairs_of(answer: &Answer) -> Vec<String> {
 }
 
 #[derive(Clone, Default)]
-struct Jar(BTreeMap<String, String>);
+struct CookieJar(BTreeMap<String, String>);
 
-impl Jar {
-    fn take(&mut self, answer: &Answer) {
-        for pair in pairs_of(answer) {
+impl CookieJar {
+    fn store(&mut self, answer: &Answer) {
+        for pair in cookie_pairs(answer) {
             let (name, value) = pair.split_once('=').unwrap();
             self.0.insert(name.into(), value.into());
         }
@@ -70,18 +70,18 @@ pub(super) fn good_cookie(id: &str) -> String {
     format!("atid={}", cookie(id, &signature(SIGNING_SECRET, id)))
 }
 
-fn assert_hands_back_nothing(answer: &Answer) {
+fn assert_returns_no_id(answer: &Answer) {
     assert_eq!(answer.header("x-thread-id"), None);
     assert_eq!(answer.header("set-cookie"), None);
 }
 
-async fn whose(client: &Client, header: &str, value: &str) -> String {
+async fn current_id(client: &Client, header: &str, value: &str) -> String {
     let answer = client
         .get("/v1/threads/current")
         .header(header, value)
         .ok()
         .await;
-    let id = handed_back(&answer);
+    let id = returned_id(&answer);
     assert_eq!(answer.json()["id"], id.as_str());
     id
 }
@@ -92,7 +92,7 @@ async fn a_caller_without_an_id_gets_a_new_one(server: &Server) {
     let first = client.get("/v1/threads/current").ok().await;
     let second = client.get("/v1/threads/current").ok().await;
 
-    let id = handed_back(&first);
+    let id = returned_id(&first);
     assert_eq!(id.len(), 37);
     assert!(
         id.strip_prefix("thrd_")
@@ -100,13 +100,13 @@ async fn a_caller_without_an_id_gets_a_new_one(server: &Server) {
             .bytes()
             .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     );
-    assert_ne!(id, handed_back(&second));
+    assert_ne!(id, returned_id(&second));
 }
 
 async fn nothing_is_stored_until_the_first_write(server: &Server) {
     let client = server.client();
     let minted = client.get("/v1/threads/current/state").ok().await;
-    let thread = client.thread_of(&handed_back(&minted));
+    let thread = client.thread_of(&returned_id(&minted));
 
     let before = thread.object().await;
     thread.put("state/k", "1").ok().await;
@@ -117,7 +117,7 @@ async fn nothing_is_stored_until_the_first_write(server: &Server) {
     assert_eq!(after["version"], 1);
 }
 
-async fn a_new_caller_may_begin_with_a_write(server: &Server) {
+async fn a_new_caller_may_start_with_a_write(server: &Server) {
     let client = server.client();
 
     let written = client
@@ -126,14 +126,14 @@ async fn a_new_caller_may_begin_with_a_write(server: &Server) {
         .ok()
         .await;
 
-    let thread = client.thread_of(&handed_back(&written));
+    let thread = client.thread_of(&returned_id(&written));
     assert_eq!(thread.state().await, r#"{"k":1}"#);
 }
 
 async fn the_header_names_the_thread(server: &Server) {
     let thread = server.client().thread();
 
-    let id = whose(&server.client(), "x-thread-id", &thread.signed).await;
+    let id = current_id(&server.client(), "x-thread-id", &thread.signed).await;
 
     assert_eq!(id, thread.id);
 }
@@ -141,26 +141,26 @@ async fn the_header_names_the_thread(server: &Server) {
 async fn the_cookie_names_the_thread(server: &Server) {
     let id = new_id();
 
-    let found = whose(&server.client(), "cookie", &good_cookie(&id)).await;
+    let found = current_id(&server.client(), "cookie", &good_cookie(&id)).await;
 
     assert_eq!(found, id);
 }
 
-async fn the_cookie_that_was_set_comes_back_as_the_same_thread(server: &Server) {
+async fn a_returned_cookie_names_the_same_thread(server: &Server) {
     let client = server.client();
     let minted = client.get("/v1/threads/current").ok().await;
 
-    let found = whose(
+    let found = current_id(
         &client,
         "cookie",
         &format!("atid={}", cookie_value(&minted)),
     )
     .await;
 
-    assert_eq!(found, handed_back(&minted));
+    assert_eq!(found, returned_id(&minted));
 }
 
-async fn a_header_beats_a_cookie(server: &Server) {
+async fn a_header_takes_precedence_over_a_cookie(server: &Server) {
     let client = server.client();
     let thread = client.thread();
 
@@ -170,10 +170,10 @@ async fn a_header_beats_a_cookie(server: &Server) {
         .ok()
         .await;
 
-    assert_eq!(handed_back(&answer), thread.id);
+    assert_eq!(returned_id(&answer), thread.id);
 }
 
-async fn hex_signatures_are_taken_in_any_case_and_answered_in_base64(server: &Server) {
+async fn hex_signatures_are_accepted_in_any_case_and_returned_as_base64(server: &Server) {
     let client = server.client();
     let id = new_id();
     let lower = hex_signature(SIGNING_SECRET, &id);
@@ -181,24 +181,24 @@ async fn hex_signatures_are_taken_in_any_case_and_answered_in_base64(server: &Se
 
     for hex in [lower, upper] {
         assert_eq!(
-            whose(&client, "x-thread-id", &format!("{id};{hex}")).await,
+            current_id(&client, "x-thread-id", &format!("{id};{hex}")).await,
             id
         );
         assert_eq!(
-            whose(&client, "cookie", &format!("atid={id}.{hex}")).await,
+            current_id(&client, "cookie", &format!("atid={id}.{hex}")).await,
             id
         );
     }
 }
 
-async fn every_legal_id_is_taken_and_no_other(server: &Server) {
+async fn only_valid_ids_are_accepted(server: &Server) {
     let client = server.client();
     let signed = |id: &str| format!("{id};{}", signature(SIGNING_SECRET, id));
     let of_length = |n: usize| format!("thrd_{}", "aZ9".repeat(22).split_at(n - 5).0);
 
     for length in [32, 37, 64] {
         let id = of_length(length);
-        assert_eq!(whose(&client, "x-thread-id", &signed(&id)).await, id);
+        assert_eq!(current_id(&client, "x-thread-id", &signed(&id)).await, id);
     }
     let mut illegal = vec![of_length(31), of_length(65), String::new(), "thrd_".into()];
     illegal.push(new_id().replace("thrd_", "sess_"));
@@ -234,7 +234,7 @@ fn bad_headers() -> Vec<String> {
     ]
 }
 
-async fn a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it(server: &Server) {
+async fn every_invalid_header_gets_the_same_refusal(server: &Server) {
     let client = server.client();
     let mut details = Vec::new();
 
@@ -246,7 +246,7 @@ async fn a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it(server
             .await;
 
         let mut problem = answer.problem(401, "invalid_thread_signature");
-        assert_hands_back_nothing(&answer);
+        assert_returns_no_id(&answer);
         problem.as_object_mut().unwrap().remove("request_id");
         details.push(problem);
     }
@@ -255,7 +255,7 @@ async fn a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it(server
     assert_eq!(details.len(), 1, "{details:?}");
 }
 
-async fn a_good_cookie_does_not_mend_a_bad_header(server: &Server) {
+async fn a_valid_cookie_does_not_replace_an_invalid_header(server: &Server) {
     let answer = server
         .client()
         .get("/v1/threads/current")
@@ -265,10 +265,10 @@ async fn a_good_cookie_does_not_mend_a_bad_header(server: &Server) {
         .await;
 
     answer.problem(401, "invalid_thread_signature");
-    assert_hands_back_nothing(&answer);
+    assert_returns_no_id(&answer);
 }
 
-async fn two_headers_are_one_too_many(server: &Server) {
+async fn two_headers_are_refused(server: &Server) {
     let thread = server.client().thread();
 
     let answer = thread
@@ -278,10 +278,10 @@ async fn two_headers_are_one_too_many(server: &Server) {
         .await;
 
     answer.problem(401, "invalid_thread_signature");
-    assert_hands_back_nothing(&answer);
+    assert_returns_no_id(&answer);
 }
 
-async fn a_bad_signature_is_refused_before_the_request_is_judged(server: &Server) {
+async fn a_bad_signature_is_refused_before_the_request_is_validated(server: &Server) {
     server
         .client()
         .request(Method::PUT, "/v1/threads/current/state/k")
@@ -307,7 +307,7 @@ async fn a_bad_cookie_is_ignored_and_replaced(server: &Server) {
     ];
 
     for cookie in bad {
-        let found = whose(&client, "cookie", &cookie).await;
+        let found = current_id(&client, "cookie", &cookie).await;
 
         assert_ne!(found, id, "{cookie}");
     }
@@ -322,7 +322,7 @@ async fn the_first_cookie_that_verifies_counts(server: &Server) {
         good_cookie(&second)
     );
 
-    let in_one = whose(&client, "cookie", &header).await;
+    let in_one = current_id(&client, "cookie", &header).await;
     let in_two = client
         .get("/v1/threads/current")
         .header("cookie", "atid=bad")
@@ -331,10 +331,10 @@ async fn the_first_cookie_that_verifies_counts(server: &Server) {
         .await;
 
     assert_eq!(in_one, first);
-    assert_eq!(handed_back(&in_two), second);
+    assert_eq!(returned_id(&in_two), second);
 }
 
-async fn a_cookie_of_another_name_is_none(server: &Server) {
+async fn a_cookie_with_another_name_is_ignored(server: &Server) {
     let id = new_id();
     let cookie = good_cookie(&id);
 
@@ -343,13 +343,13 @@ async fn a_cookie_of_another_name_is_none(server: &Server) {
         format!("x{cookie}"),
         cookie.replace("atid", "atid2"),
     ] {
-        let found = whose(&server.client(), "cookie", &other).await;
+        let found = current_id(&server.client(), "cookie", &other).await;
 
         assert_ne!(found, id, "{other}");
     }
 }
 
-async fn a_refused_request_does_not_make_its_new_id_known(server: &Server) {
+async fn a_refused_request_does_not_return_its_new_id(server: &Server) {
     let client = server.client();
     let put = |path: &str, body: &str| {
         client
@@ -379,11 +379,11 @@ async fn a_refused_request_does_not_make_its_new_id_known(server: &Server) {
         let answer = request.send().await;
 
         answer.problem(status, code);
-        assert_hands_back_nothing(&answer);
+        assert_returns_no_id(&answer);
     }
 }
 
-async fn a_new_caller_who_finds_no_key_keeps_the_new_id(server: &Server) {
+async fn a_new_caller_keeps_its_id_after_reading_an_absent_key(server: &Server) {
     let answer = server
         .client()
         .get("/v1/threads/current/state/k")
@@ -391,10 +391,10 @@ async fn a_new_caller_who_finds_no_key_keeps_the_new_id(server: &Server) {
         .await;
 
     answer.problem(404, "key_not_found");
-    handed_back(&answer);
+    returned_id(&answer);
 }
 
-async fn a_refusal_hands_a_known_caller_the_id_again(server: &Server) {
+async fn a_refusal_returns_the_id_of_a_known_caller(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "\"text\"").ok().await;
 
@@ -430,11 +430,11 @@ async fn a_refusal_hands_a_known_caller_the_id_again(server: &Server) {
         let answer = request.send().await;
 
         answer.problem(status, code);
-        assert_eq!(named(&answer), thread.id);
+        assert_eq!(header_id(&answer), thread.id);
     }
 }
 
-async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed(server: &Server) {
+async fn the_cookie_is_set_only_when_it_changes_or_is_renewed(server: &Server) {
     let client = server.client();
     let push = |cookie: &str| {
         let request = client.request(Method::POST, "/v1/threads/current/state/list/push");
@@ -452,30 +452,30 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     let ended = ended.header("cookie", &pair).ok().await;
     let late = push(&pair).send().await;
 
-    let id = handed_back(&first);
+    let id = returned_id(&first);
     for answer in [&again, &read] {
         assert_eq!(
-            (named(answer), answer.header("set-cookie")),
+            (header_id(answer), answer.header("set-cookie")),
             (id.clone(), None)
         );
     }
-    assert_eq!(handed_back(&renewed), id);
-    assert_ne!(handed_back(&ended), id);
+    assert_eq!(returned_id(&renewed), id);
+    assert_ne!(returned_id(&ended), id);
     late.problem(410, "thread_destroyed");
-    assert_hands_back_nothing(&late);
+    assert_returns_no_id(&late);
 }
 
 /// Sends two requests with the same cookies. The first request replaces the thread id. The second may also set the
 /// cookie. Tests every order in which the server can run the requests and the client can receive the answers.
-async fn no_late_response_brings_an_old_id_back(server: &Server) {
+async fn no_late_response_restores_an_old_id(server: &Server) {
     let client = server.client();
     let current =
         |method: Method, path: &str| client.request(method, &format!("/v1/threads/current{path}"));
-    let replacing = |which: usize| match which {
+    let replacing_request = |variant: usize| match variant {
         0 => current(Method::POST, "/rotate"),
         _ => current(Method::DELETE, ""),
     };
-    let other = |which: usize| match which {
+    let other_request = |variant: usize| match variant {
         0 => current(Method::GET, ""),
         1 => current(Method::HEAD, ""),
         2 => current(Method::GET, "/state"),
@@ -483,18 +483,18 @@ async fn no_late_response_brings_an_old_id_back(server: &Server) {
     };
     for (first, second) in (0..2).flat_map(|first| (0..4).map(move |second| (first, second))) {
         for (is_before, is_late) in [(true, true), (true, false), (false, true), (false, false)] {
-            let mut jar = Jar::default();
-            jar.take(&current(Method::POST, "/state/k/push").json("0").ok().await);
+            let mut jar = CookieJar::default();
+            jar.store(&current(Method::POST, "/state/k/push").json("0").ok().await);
             for _ in 0..2 {
                 let sent = jar.header();
                 let old = jar.0["atid"].clone();
                 let with = |request: Request| request.header("cookie", &sent).send();
                 let (replaced, answer) = if is_before {
-                    let answer = with(other(second)).await;
-                    (with(replacing(first)).await, answer)
+                    let answer = with(other_request(second)).await;
+                    (with(replacing_request(first)).await, answer)
                 } else {
-                    let replaced = with(replacing(first)).await;
-                    (replaced, with(other(second)).await)
+                    let replaced = with(replacing_request(first)).await;
+                    (replaced, with(other_request(second)).await)
                 };
                 let new = cookie_value(&replaced);
                 assert_ne!(new, old);
@@ -503,20 +503,19 @@ async fn no_late_response_brings_an_old_id_back(server: &Server) {
                     arrivals.reverse();
                 }
                 for answer in arrivals {
-                    jar.take(answer);
+                    jar.store(answer);
                 }
 
                 let next = current(Method::GET, "/state");
                 let next = next.header("cookie", jar.header()).ok().await;
-                jar.take(&next);
+                jar.store(&next);
 
                 let case = format!("{first} {second} {is_before} {is_late}");
                 assert_eq!(jar.0["atid"], new, "{case}");
-                assert!(new.starts_with(&named(&next)), "{case}");
-                // a later write is readable even with the old cookie, as long as the client also sends the newer
-                // cookies
+                assert!(new.starts_with(&header_id(&next)), "{case}");
+                // with the other cookies, even the old thread cookie reads the newest write
                 let push = current(Method::POST, "/state/k/push").json("2");
-                jar.take(&push.header("cookie", jar.header()).ok().await);
+                jar.store(&push.header("cookie", jar.header()).ok().await);
                 jar.0.insert("atid".into(), old);
                 let read = current(Method::GET, "/state").header("cookie", jar.header());
                 assert!(read.ok().await.text().contains('2'), "{case}");
@@ -526,7 +525,7 @@ async fn no_late_response_brings_an_old_id_back(server: &Server) {
     }
 }
 
-async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server) {
+async fn a_replacement_applies_only_to_the_id_that_it_replaces(server: &Server) {
     let client = server.client();
     let first = client
         .post("/v1/threads/current/state/k/push")
@@ -544,28 +543,28 @@ async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server)
         next.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000"),
         "{next}"
     );
-    let next = &pairs_of(&ended)[1];
-    let whose = async |cookies: String| {
+    let next = &cookie_pairs(&ended)[1];
+    let id_for = async |cookies: String| {
         let request = client
             .get("/v1/threads/current/state")
             .header("cookie", cookies);
-        named(&request.ok().await)
+        header_id(&request.ok().await)
     };
 
-    assert_eq!(whose(format!("{old}; {next}")).await, named(&ended));
+    assert_eq!(id_for(format!("{old}; {next}")).await, header_id(&ended));
     // an app may set or delete the cookie itself
     let other = new_id();
     assert_eq!(
-        whose(format!("{}; {next}", good_cookie(&other))).await,
+        id_for(format!("{}; {next}", good_cookie(&other))).await,
         other
     );
-    assert_ne!(whose(next.clone()).await, named(&ended));
+    assert_ne!(id_for(next.clone()).await, header_id(&ended));
     // a client cannot forge the cookie that contains the new id
-    let forged = next.replace(&named(&ended), &other);
-    assert_eq!(whose(format!("{old}; {forged}")).await, named(&first));
+    let forged = next.replace(&header_id(&ended), &other);
+    assert_eq!(id_for(format!("{old}; {forged}")).await, header_id(&first));
 }
 
-async fn the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow(server: &Server) {
+async fn the_cookie_is_http_only_and_has_the_longest_lifetime(server: &Server) {
     let answer = server.client().get("/v1/threads/current").ok().await;
 
     let mut attributes: Vec<_> = answer
@@ -591,11 +590,11 @@ async fn is_secure(server: &Server, forwarded: &str) -> bool {
     answer.header("set-cookie").unwrap().contains("; Secure")
 }
 
-async fn anyone_saying_https_does_not_make_the_cookie_secure(server: &Server) {
+async fn an_untrusted_proxy_cannot_make_the_cookie_secure(server: &Server) {
     assert!(!is_secure(server, "https").await);
 }
 
-async fn a_trusted_proxy_saying_https_makes_the_cookie_secure(backend: Backend) {
+async fn a_trusted_proxy_can_make_the_cookie_secure(backend: Backend) {
     for (proxies, trusted) in [
         ("127.0.0.1", true),
         ("10.0.0.0/8, 127.0.0.0/8", true),
@@ -624,7 +623,7 @@ async fn keys_rotate_without_losing_a_caller(backend: Backend) {
     let retired = Server::builder(backend)
         .set("THREADKEEP_SIGNING_KEYS", format_args!("new:{NEW}"))
         .start();
-    let ask = |server: &Server, signed: &str| {
+    let read_thread = |server: &Server, signed: &str| {
         server
             .client()
             .get("/v1/threads/current")
@@ -636,25 +635,25 @@ async fn keys_rotate_without_losing_a_caller(backend: Backend) {
     assert_eq!(
         cookie_value(&by_old_cookie),
         cookie(&id, &signature(NEW, &id)),
-        "a read is enough to get the cookie signed again"
+        "a read signs the cookie again"
     );
-    let met_old = ask(&rotated, &by_old).ok().await;
-    let met_new = ask(&rotated, &by_new).ok().await;
+    let with_old = read_thread(&rotated, &by_old).ok().await;
+    let with_new = read_thread(&rotated, &by_new).ok().await;
 
-    assert_eq!(met_old.header("x-thread-id"), Some(&*by_new));
+    assert_eq!(with_old.header("x-thread-id"), Some(&*by_new));
     assert_eq!(
-        cookie_value(&met_old),
+        cookie_value(&with_old),
         cookie(&id, &signature(NEW, &id)),
         "the cookie is signed by the first key too"
     );
-    assert_eq!(met_new.header("x-thread-id"), Some(&*by_new));
-    ask(&retired, &by_new).ok().await;
-    ask(&retired, &by_old)
+    assert_eq!(with_new.header("x-thread-id"), Some(&*by_new));
+    read_thread(&retired, &by_new).ok().await;
+    read_thread(&retired, &by_old)
         .refused(401, "invalid_thread_signature")
         .await;
 }
 
-async fn an_api_key_sees_every_thread(server: &Server) {
+async fn an_api_key_opens_every_thread(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -684,7 +683,7 @@ async fn the_signed_id_opens_its_own_thread_by_path(server: &Server) {
     assert_eq!(answer.text(), "1");
 }
 
-async fn a_thread_by_path_stays_closed_whatever_is_wrong(server: &Server) {
+async fn a_thread_by_path_needs_a_valid_credential(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let other = client.thread();
@@ -709,7 +708,7 @@ async fn a_thread_by_path_stays_closed_whatever_is_wrong(server: &Server) {
         let answer = request.send().await;
 
         answer.problem(401, "api_key_required");
-        assert_hands_back_nothing(&answer);
+        assert_returns_no_id(&answer);
     }
     for request in [
         client.get(&path).bearer("wrong"),
@@ -720,7 +719,7 @@ async fn a_thread_by_path_stays_closed_whatever_is_wrong(server: &Server) {
         let answer = request.send().await;
 
         answer.problem(401, "invalid_api_key");
-        assert_hands_back_nothing(&answer);
+        assert_returns_no_id(&answer);
     }
 }
 
@@ -743,7 +742,7 @@ async fn one_good_credential_is_enough_by_path(server: &Server) {
         .await;
 }
 
-async fn the_scheme_bearer_is_taken_in_any_case(server: &Server) {
+async fn the_bearer_scheme_is_accepted_in_any_case(server: &Server) {
     let path = format!("/v1/threads/{}", new_id());
 
     for scheme in ["bearer", "BEARER"] {
@@ -756,7 +755,7 @@ async fn the_scheme_bearer_is_taken_in_any_case(server: &Server) {
     }
 }
 
-async fn a_malformed_id_is_told_to_a_back_end_only(server: &Server) {
+async fn only_a_back_end_learns_that_an_id_is_malformed(server: &Server) {
     let client = server.client();
 
     for id in ["x", "thrd_short", &"a".repeat(37), "current2", "thrd_%00"] {
@@ -771,36 +770,36 @@ async fn a_malformed_id_is_told_to_a_back_end_only(server: &Server) {
 over_both_stores!(
     a_caller_without_an_id_gets_a_new_one,
     nothing_is_stored_until_the_first_write,
-    a_new_caller_may_begin_with_a_write,
+    a_new_caller_may_start_with_a_write,
     the_header_names_the_thread,
     the_cookie_names_the_thread,
-    the_cookie_that_was_set_comes_back_as_the_same_thread,
-    a_header_beats_a_cookie,
-    hex_signatures_are_taken_in_any_case_and_answered_in_base64,
-    every_legal_id_is_taken_and_no_other,
-    a_header_that_does_not_hold_is_refused_whatever_is_wrong_with_it,
-    a_good_cookie_does_not_mend_a_bad_header,
-    two_headers_are_one_too_many,
-    a_bad_signature_is_refused_before_the_request_is_judged,
+    a_returned_cookie_names_the_same_thread,
+    a_header_takes_precedence_over_a_cookie,
+    hex_signatures_are_accepted_in_any_case_and_returned_as_base64,
+    only_valid_ids_are_accepted,
+    every_invalid_header_gets_the_same_refusal,
+    a_valid_cookie_does_not_replace_an_invalid_header,
+    two_headers_are_refused,
+    a_bad_signature_is_refused_before_the_request_is_validated,
     a_bad_cookie_is_ignored_and_replaced,
     the_first_cookie_that_verifies_counts,
-    a_cookie_of_another_name_is_none,
-    a_refused_request_does_not_make_its_new_id_known,
-    a_new_caller_who_finds_no_key_keeps_the_new_id,
-    a_refusal_hands_a_known_caller_the_id_again,
-    the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed,
-    no_late_response_brings_an_old_id_back,
-    a_replacement_counts_only_for_the_ids_that_it_replaces,
-    the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow,
-    anyone_saying_https_does_not_make_the_cookie_secure,
-    an_api_key_sees_every_thread,
+    a_cookie_with_another_name_is_ignored,
+    a_refused_request_does_not_return_its_new_id,
+    a_new_caller_keeps_its_id_after_reading_an_absent_key,
+    a_refusal_returns_the_id_of_a_known_caller,
+    the_cookie_is_set_only_when_it_changes_or_is_renewed,
+    no_late_response_restores_an_old_id,
+    a_replacement_applies_only_to_the_id_that_it_replaces,
+    the_cookie_is_http_only_and_has_the_longest_lifetime,
+    an_untrusted_proxy_cannot_make_the_cookie_secure,
+    an_api_key_opens_every_thread,
     the_signed_id_opens_its_own_thread_by_path,
-    a_thread_by_path_stays_closed_whatever_is_wrong,
+    a_thread_by_path_needs_a_valid_credential,
     one_good_credential_is_enough_by_path,
-    the_scheme_bearer_is_taken_in_any_case,
-    a_malformed_id_is_told_to_a_back_end_only,
+    the_bearer_scheme_is_accepted_in_any_case,
+    only_a_back_end_learns_that_an_id_is_malformed,
 );
 with_own_servers!(
-    a_trusted_proxy_saying_https_makes_the_cookie_secure,
+    a_trusted_proxy_can_make_the_cookie_secure,
     keys_rotate_without_losing_a_caller,
 );

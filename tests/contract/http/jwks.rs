@@ -17,7 +17,7 @@ use crate::support::client::{Answer, Request};
 use crate::support::server::{Backend, Builder, Server};
 use crate::support::until;
 
-const PAUSE: Duration = Duration::from_secs(5);
+const FETCH_INTERVAL: Duration = Duration::from_secs(5);
 const FETCHES: &str = r#"threadkeep_jwks_fetches_total{outcome="ok"}"#;
 const FAILURES: &str = r#"threadkeep_jwks_fetches_total{outcome="failed"}"#;
 
@@ -66,11 +66,11 @@ impl Issuer {
         Self { address, state }
     }
 
-    fn of(keys: &[&Key]) -> Self {
-        Self::start(Some(set(keys)))
+    fn with_keys(keys: &[&Key]) -> Self {
+        Self::start(Some(key_set(keys)))
     }
 
-    fn say(&self, answer: Option<Vec<u8>>) {
+    fn set_answer(&self, answer: Option<Vec<u8>>) {
         self.state.lock().unwrap().answer = answer;
     }
 
@@ -137,18 +137,18 @@ pub(super) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     [head.as_bytes(), body.as_bytes()].concat()
 }
 
-fn set(keys: &[&Key]) -> Vec<u8> {
+fn key_set(keys: &[&Key]) -> Vec<u8> {
     let keys: Vec<_> = keys.iter().map(|key| key.jwk()).collect();
     answer("200 OK", "", &json!({"keys": keys}).to_string())
 }
 
-fn ask(server: &Server, token: &str) -> Request {
+fn read_state(server: &Server, token: &str) -> Request {
     let client = server.client();
     client.get("/v1/threads/current/state").bearer(token)
 }
 
-pub(super) async fn is_known(server: &Server, token: &str) -> bool {
-    let answer: Answer = ask(server, token).send().await;
+pub(super) async fn is_accepted(server: &Server, token: &str) -> bool {
+    let answer: Answer = read_state(server, token).send().await;
     if answer.status != 200 {
         answer.problem(401, "unknown_caller");
     }
@@ -157,13 +157,13 @@ pub(super) async fn is_known(server: &Server, token: &str) -> bool {
 
 /// Retries until the server has keys, because a request waits only two seconds for the first set of keys.
 pub(super) async fn await_keys(server: &Server, token: &str) {
-    until(async || ask(server, token).send().await.status == 200).await;
+    until(async || read_state(server, token).send().await.status == 200).await;
 }
 
 #[tokio::test]
-async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
+async fn keys_are_fetched_again_only_when_a_token_names_a_new_one() {
     let (old, new) = (Key::new("rotation", "old"), Key::new("rotation", "new"));
-    let issuer = Issuer::of(&[&old]);
+    let issuer = Issuer::with_keys(&[&old]);
     let server = issuer.builder().start();
     let (by_old, by_new) = (old.token(Some("old")), new.token(Some("new")));
 
@@ -171,23 +171,23 @@ async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     await_keys(&server, &by_old).await;
     let fetches = issuer.fetches();
     for _ in 0..10 {
-        ask(&server, &by_old).ok().await;
+        read_state(&server, &by_old).ok().await;
     }
     assert_eq!(issuer.fetches(), fetches);
-    assert!(!is_known(&server, &by_new).await);
+    assert!(!is_accepted(&server, &by_new).await);
 
-    issuer.say(Some(set(&[&old, &new])));
-    until(async || is_known(&server, &by_new).await).await;
-    ask(&server, &by_old).ok().await;
+    issuer.set_answer(Some(key_set(&[&old, &new])));
+    until(async || is_accepted(&server, &by_new).await).await;
+    read_state(&server, &by_old).ok().await;
 
-    issuer.say(Some(set(&[&new])));
-    let strange = new.token(Some("strange"));
+    issuer.set_answer(Some(key_set(&[&new])));
+    let unknown = new.token(Some("strange"));
     until(async || {
-        assert!(!is_known(&server, &strange).await);
-        !is_known(&server, &by_old).await
+        assert!(!is_accepted(&server, &unknown).await);
+        !is_accepted(&server, &by_old).await
     })
     .await;
-    ask(&server, &by_new).ok().await;
+    read_state(&server, &by_new).ok().await;
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 1);
     // the issuer also counts fetches that timed out, which the server counts as failures
     let counted = async || server.metric(FETCHES).await + server.metric(FAILURES).await;
@@ -195,34 +195,34 @@ async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
 }
 
 #[tokio::test]
-async fn strange_key_ids_cost_one_fetch_in_five_seconds() {
+async fn unknown_key_ids_cause_one_fetch_in_five_seconds() {
     let key = Key::new("strange", "a");
-    let issuer = Issuer::of(&[&key]);
+    let issuer = Issuer::with_keys(&[&key]);
     let server = issuer.builder().start();
     await_keys(&server, &key.token(Some("a"))).await;
     let (start, before) = (Instant::now(), issuer.fetches());
 
-    let mut asked = 0;
-    while start.elapsed() < PAUSE + PAUSE / 5 || asked <= 100 {
-        let tokens = (0..20).map(|number| key.token(Some(&format!("{asked}-{number}"))));
+    let mut sent = 0;
+    while start.elapsed() < FETCH_INTERVAL + FETCH_INTERVAL / 5 || sent <= 100 {
+        let tokens = (0..20).map(|number| key.token(Some(&format!("{sent}-{number}"))));
         let server = &server;
-        let answers = tokens.map(|token| async move { is_known(server, &token).await });
+        let answers = tokens.map(|token| async move { is_accepted(server, &token).await });
         assert!(!join_all(answers).await.contains(&true));
-        asked += 20;
+        sent += 20;
     }
 
-    let most = 1 + start.elapsed().as_secs() / PAUSE.as_secs();
+    let fetches_max = 1 + start.elapsed().as_secs() / FETCH_INTERVAL.as_secs();
     let fetches = issuer.fetches() - before;
-    assert!(fetches as u64 <= most, "{fetches} for {asked}");
+    assert!(fetches as u64 <= fetches_max, "{fetches} for {sent}");
 }
 
 #[tokio::test]
-async fn the_last_good_set_counts_while_the_issuer_hangs_or_lies() {
+async fn the_last_valid_keys_apply_while_the_issuer_fails() {
     let key = Arc::new(Key::new("lies", "a"));
-    let elsewhere = Issuer::of(&[&key]);
+    let elsewhere = Issuer::with_keys(&[&key]);
     let location = format!("location: http://{}/\r\n", elsewhere.address);
     let huge = format!(r#"{{"keys":[],"more":"{}"}}"#, "x".repeat(300_000));
-    let lies = [
+    let bad_answers = [
         None,
         Some(answer("500 Internal Server Error", "", "")),
         Some(answer("302 Found", &location, "")),
@@ -232,45 +232,45 @@ async fn the_last_good_set_counts_while_the_issuer_hangs_or_lies() {
         Some(b"nonsense\r\n\r\n".to_vec()),
     ];
 
-    let each = lies.into_iter().map(|lie| {
+    let checks = bad_answers.into_iter().map(|bad_answer| {
         let key = Arc::clone(&key);
         async move {
-            let issuer = Issuer::of(&[&key]);
+            let issuer = Issuer::with_keys(&[&key]);
             let server = issuer.builder().set("THREADKEEP_WORKERS", 1).start();
-            let (good, strange) = (key.token(Some("a")), key.token(Some("strange")));
+            let (good, unknown) = (key.token(Some("a")), key.token(Some("strange")));
             await_keys(&server, &good).await;
-            issuer.say(lie);
+            issuer.set_answer(bad_answer);
 
             until(async || {
-                assert!(!is_known(&server, &strange).await);
-                assert!(is_known(&server, &good).await);
+                assert!(!is_accepted(&server, &unknown).await);
+                assert!(is_accepted(&server, &good).await);
                 server.metric(FAILURES).await > 0
             })
             .await;
 
-            ask(&server, &good).ok().await;
+            read_state(&server, &good).ok().await;
             server.await_log(|line| line.contains("WARN") && line.contains("last good"));
         }
     });
-    join_all(each).await;
+    join_all(checks).await;
 
     assert_eq!(elsewhere.fetches(), 0);
 }
 
 #[tokio::test]
-async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
+async fn an_issuer_that_withdraws_all_keys_revokes_every_token() {
     let key = Key::new("withdrawn", "a");
-    let issuer = Issuer::of(&[&key]);
+    let issuer = Issuer::with_keys(&[&key]);
     let server = issuer.builder().start();
-    let (good, strange) = (key.token(Some("a")), key.token(Some("strange")));
+    let (good, unknown) = (key.token(Some("a")), key.token(Some("strange")));
     await_keys(&server, &good).await;
     let failures = server.metric(FAILURES).await;
 
-    issuer.say(Some(set(&[])));
+    issuer.set_answer(Some(key_set(&[])));
 
     until(async || {
-        assert!(!is_known(&server, &strange).await);
-        !is_known(&server, &good).await
+        assert!(!is_accepted(&server, &unknown).await);
+        !is_accepted(&server, &good).await
     })
     .await;
     server.await_log(|line| line.contains("WARN") && line.contains("every token is rejected"));
@@ -278,12 +278,12 @@ async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
     // a fetch that timed out because the machine paused is already included in `failures`
     assert_eq!(server.metric(FAILURES).await, failures);
 
-    issuer.say(Some(set(&[&key])));
-    until(async || is_known(&server, &good).await).await;
+    issuer.set_answer(Some(key_set(&[&key])));
+    until(async || is_accepted(&server, &good).await).await;
 }
 
 #[tokio::test]
-async fn a_request_that_its_head_refuses_waits_for_no_key() {
+async fn a_request_with_an_invalid_head_waits_for_no_key() {
     let key = Key::new("head", "a");
     let issuer = Issuer::start(None);
     let server = issuer.builder().start();
@@ -291,8 +291,7 @@ async fn a_request_that_its_head_refuses_waits_for_no_key() {
     let path = format!("/v1/threads/current/state?{}", "x".repeat(20_000));
 
     let mut times = Vec::new();
-    // retry: a server that waits for a key takes two seconds every time, but a pause of the machine delays only some
-    // requests
+    // retry: waiting for a key takes two seconds every time, but a pause of the machine delays only some requests
     for _ in 0..20 {
         let start = Instant::now();
         let refused = server.client().get(&path).bearer(&key.token(Some("a")));
@@ -308,26 +307,26 @@ async fn a_request_that_its_head_refuses_waits_for_no_key() {
 }
 
 #[tokio::test]
-async fn before_the_first_set_callers_are_asked_to_come_again() {
+async fn callers_are_asked_to_retry_before_the_first_keys_arrive() {
     let key = Key::new("first", "a");
     let issuer = Issuer::start(None);
     let server = issuer.builder().start();
 
-    let refused = ask(&server, &key.token(Some("a"))).send();
-    // a request waits much less than 60 s for a fetch
+    let refused = read_state(&server, &key.token(Some("a"))).send();
+    // the server waits much less than 60 s for a fetch
     let refused = timeout(Duration::from_secs(60), refused).await.unwrap();
 
     refused.problem(503, "identity_unavailable");
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.client().get("/healthz").ok().await;
-    let nobody = server.client().get("/v1/threads/current/state");
-    nobody.refused(401, "unknown_caller").await;
+    let without_token = server.client().get("/v1/threads/current/state");
+    without_token.refused(401, "unknown_caller").await;
 }
 
 #[tokio::test]
-async fn a_public_key_of_a_set_never_verifies_what_it_could_have_signed_as_a_secret() {
+async fn a_public_key_is_never_used_as_a_shared_secret() {
     let key = Key::new("confusion", "a");
-    let issuer = Issuer::of(&[&key]);
+    let issuer = Issuer::with_keys(&[&key]);
     let server = issuer.builder().start();
     await_keys(&server, &key.token(Some("a"))).await;
     let fetches = issuer.fetches();
@@ -342,20 +341,19 @@ async fn a_public_key_of_a_set_never_verifies_what_it_could_have_signed_as_a_sec
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
             for id in [Some("a"), None] {
                 let forged = sign(algorithm, &EncodingKey::from_secret(secret), id);
-                assert!(!is_known(&server, &forged).await);
+                assert!(!is_accepted(&server, &forged).await);
             }
         }
     }
     let unsigned = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","kid":"a"}"#);
     let claims = key.token(Some("a")).split('.').nth(1).unwrap().to_owned();
-    assert!(!is_known(&server, &format!("{unsigned}.{claims}.")).await);
+    assert!(!is_accepted(&server, &format!("{unsigned}.{claims}.")).await);
     // a forged token causes no fetch
     assert_eq!(issuer.fetches(), fetches);
 }
 
 #[tokio::test]
-async fn a_token_without_a_key_id_is_tried_with_the_keys_and_a_key_without_one_takes_only_such_tokens()
- {
+async fn a_key_without_an_id_verifies_only_tokens_without_a_key_id() {
     let (named, nameless) = (Key::new("kid", "named"), Key::new("kid", "nameless"));
     let mut jwk = nameless.jwk();
     jwk.as_object_mut().unwrap().remove("kid");
@@ -369,7 +367,7 @@ async fn a_token_without_a_key_id_is_tried_with_the_keys_and_a_key_without_one_t
         named.token(None),
         nameless.token(None),
     ] {
-        ask(&server, &token).ok().await;
+        read_state(&server, &token).ok().await;
     }
     let wrong = [
         nameless.token(Some("named")),
@@ -377,12 +375,12 @@ async fn a_token_without_a_key_id_is_tried_with_the_keys_and_a_key_without_one_t
         nameless.token(Some("nameless")),
     ];
     for token in wrong {
-        assert!(!is_known(&server, &token).await);
+        assert!(!is_accepted(&server, &token).await);
     }
 }
 
 #[test]
-fn settings_of_keys_that_do_not_go_together_are_refused() {
+fn conflicting_key_settings_are_refused() {
     let base = Server::builder(Backend::Memory)
         .set("THREADKEEP_IDENTITY", "jwt")
         .set("THREADKEEP_IDENTITY_SECRET", SECRET);

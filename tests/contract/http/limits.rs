@@ -34,7 +34,7 @@ async fn a_state_may_be_full_to_the_byte(server: &Server) {
     assert_eq!(object["limit_bytes"], STATE_BYTES);
 }
 
-async fn a_byte_more_is_refused_by_every_write_and_the_state_stays(server: &Server) {
+async fn a_write_over_the_limit_is_refused_and_changes_nothing(server: &Server) {
     let thread = filled(server, STATE_BYTES).await;
     let before = thread.get("state").ok().await;
     let too_long = "x".repeat(STATE_BYTES - r#"{"k":""}"#.len() + 1);
@@ -65,7 +65,7 @@ async fn a_byte_more_is_refused_by_every_write_and_the_state_stays(server: &Serv
     assert_eq!(after.etag(), before.etag());
 }
 
-async fn white_space_counts_for_nothing(server: &Server) {
+async fn white_space_does_not_count(server: &Server) {
     let thread = server.client().thread();
     let text = "x".repeat(STATE_BYTES - r#"{"k":""}"#.len());
     let spaced = format!("  {{\n\t\"k\" : \"{text}\"  }}  ");
@@ -75,7 +75,7 @@ async fn white_space_counts_for_nothing(server: &Server) {
     assert_eq!(answer.json()["size_bytes"], STATE_BYTES);
 }
 
-async fn a_limit_is_judged_on_the_result_of_the_whole_write(server: &Server) {
+async fn a_limit_applies_to_the_result_of_a_whole_write(server: &Server) {
     let thread = filled(server, STATE_BYTES).await;
 
     let answer = thread
@@ -91,7 +91,7 @@ async fn a_limit_is_judged_on_the_result_of_the_whole_write(server: &Server) {
     assert_eq!(thread.state().await, state);
 }
 
-async fn a_push_fits_when_its_window_makes_room(server: &Server) {
+async fn a_push_fits_when_its_window_drops_elements(server: &Server) {
     let thread = server.client().thread();
     let record = format!("\"{}\"", "x".repeat(300_000));
     for _ in 0..3 {
@@ -172,9 +172,9 @@ async fn a_body_has_at_most_two_mebibytes(server: &Server) {
     assert_eq!(thread.object().await["version"], 1);
 }
 
-fn head(thread: &OwnThread, path: &str, more: &str) -> String {
+fn head(thread: &OwnThread, path: &str, headers: &str) -> String {
     format!(
-        "PUT /v1/threads/current/{path} HTTP/1.1\r\nhost: x\r\nx-thread-id: {}\r\n{more}\r\n",
+        "PUT /v1/threads/current/{path} HTTP/1.1\r\nhost: x\r\nx-thread-id: {}\r\n{headers}\r\n",
         thread.signed
     )
 }
@@ -184,7 +184,7 @@ async fn send_all_then_read(address: SocketAddr, head: &str, body_bytes: usize) 
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = vec![b' '; 65_536];
     for _ in 0..body_bytes / chunk.len() {
-        // The server may answer early and stop reading. The client must still receive the answer.
+        // the server may stop reading early, and the client must still receive the answer
         if stream.write_all(&chunk).await.is_err() {
             break;
         }
@@ -192,7 +192,7 @@ async fn send_all_then_read(address: SocketAddr, head: &str, body_bytes: usize) 
     raw::read_response(&mut stream).await
 }
 
-async fn a_client_that_is_still_sending_can_read_why_it_is_refused(server: &Server) {
+async fn a_client_that_is_still_sending_can_read_its_refusal(server: &Server) {
     let thread = server.client().thread();
     let size = 16 * BODY_BYTES;
     let length = format!("content-length: {size}\r\n");
@@ -212,10 +212,10 @@ async fn a_client_that_is_still_sending_can_read_why_it_is_refused(server: &Serv
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn a_large_body_of_a_stranger_gets_the_answer_of_a_small_one(server: &Server) {
+async fn a_large_body_without_access_is_refused_like_a_small_one(server: &Server) {
     let thread = server.client().thread();
     let wrong = thread.signed.replace("thrd_", "thrd_0");
-    let path = |path: &str, more: &str| format!("{path} HTTP/1.1\r\nhost: x\r\n{more}");
+    let path = |path: &str, headers: &str| format!("{path} HTTP/1.1\r\nhost: x\r\n{headers}");
     let by_id = format!("PUT /v1/threads/{}/state", thread.id);
     let forged = format!("x-thread-id: {wrong}\r\n");
     let bearer = "authorization: Bearer wrong\r\n";
@@ -244,7 +244,7 @@ async fn a_large_body_of_a_stranger_gets_the_answer_of_a_small_one(server: &Serv
     assert_eq!(raw::status(&answer), 401, "{answer}");
 }
 
-async fn what_is_announced_to_be_without_end_is_answered_before_it_comes(server: &Server) {
+async fn a_huge_content_length_is_refused_before_the_body(server: &Server) {
     let thread = server.client().thread();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let head = head(&thread, "state/k", "content-length: 1000000000000\r\n");
@@ -265,7 +265,7 @@ async fn with_headers(server: &Server, path: &str, count: usize, bytes: usize) -
     raw::exchange(server.address(), request).await
 }
 
-async fn a_head_that_is_too_large_is_a_problem_of_its_own(server: &Server) {
+async fn a_head_that_is_too_large_has_its_own_error_code(server: &Server) {
     let own = "/v1/threads/current";
     let long = format!("{own}?key={}", "k".repeat(16_384));
     for (path, status, code, count, bytes) in [
@@ -286,7 +286,7 @@ async fn a_head_that_is_too_large_is_a_problem_of_its_own(server: &Server) {
 }
 
 /// The connection or the parser rejects these heads before the server creates a request.
-async fn a_head_that_no_parser_takes_has_no_body(server: &Server) {
+async fn a_head_that_cannot_be_parsed_gets_an_empty_answer(server: &Server) {
     let answer = with_headers(server, "/v1/threads/current", 97, 1).await;
     assert_eq!(raw::status(&answer), 431, "{answer}");
     assert!(answer.contains("content-length: 0"), "{answer}");
@@ -296,7 +296,7 @@ async fn a_head_that_no_parser_takes_has_no_body(server: &Server) {
     assert!(answer.contains("content-length: 0"), "{answer}");
 }
 
-async fn a_body_of_untold_length_is_limited_too(server: &Server) {
+async fn a_chunked_body_is_limited(server: &Server) {
     let thread = server.client().thread();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let head = head(&thread, "state/k", "transfer-encoding: chunked\r\n");
@@ -315,7 +315,7 @@ async fn a_body_of_untold_length_is_limited_too(server: &Server) {
     assert!(answer.contains("\"code\":\"body_too_large\""), "{answer}");
 }
 
-async fn a_refused_client_may_go_on_with_the_same_connection(server: &Server) {
+async fn a_refused_client_may_reuse_its_connection(server: &Server) {
     let thread = server.client().thread();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let refused = format!("{}{{", head(&thread, "state/k", "content-length: 1\r\n"));
@@ -330,22 +330,22 @@ async fn a_refused_client_may_go_on_with_the_same_connection(server: &Server) {
     assert_eq!(raw::status(&second), 200, "{second}");
 }
 
-async fn a_client_may_wait_for_the_word_to_go_on(server: &Server) {
+async fn a_client_may_wait_for_100_continue(server: &Server) {
     let thread = server.client().thread();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    let more = "expect: 100-continue\r\ncontent-length: 1\r\n";
-    let head = head(&thread, "state/k", more);
+    let headers = "expect: 100-continue\r\ncontent-length: 1\r\n";
+    let head = head(&thread, "state/k", headers);
 
     stream.write_all(head.as_bytes()).await.unwrap();
-    let go_on = raw::read_head(&mut stream).await;
+    let interim = raw::read_head(&mut stream).await;
     stream.write_all(b"1").await.unwrap();
     let answer = raw::read_response(&mut stream).await;
 
-    assert_eq!(raw::status(&go_on), 100, "{go_on}");
+    assert_eq!(raw::status(&interim), 100, "{interim}");
     assert_eq!(raw::status(&answer), 200, "{answer}");
 }
 
-async fn a_body_that_stops_short_changes_nothing(server: &Server) {
+async fn an_incomplete_body_changes_nothing(server: &Server) {
     let thread = server.client().thread();
     let head = head(&thread, "state/k", "content-length: 10\r\n");
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -358,7 +358,7 @@ async fn a_body_that_stops_short_changes_nothing(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn a_refusal_says_how_large_metadata_may_be(server: &Server) {
+async fn a_refusal_of_metadata_has_the_limit(server: &Server) {
     let thread = server.client().thread();
     let body = json!({"metadata": {"k": "x".repeat(16_384)}}).to_string();
 
@@ -372,21 +372,21 @@ async fn a_refusal_says_how_large_metadata_may_be(server: &Server) {
 
 over_both_stores!(
     a_state_may_be_full_to_the_byte,
-    a_byte_more_is_refused_by_every_write_and_the_state_stays,
-    white_space_counts_for_nothing,
-    a_limit_is_judged_on_the_result_of_the_whole_write,
-    a_push_fits_when_its_window_makes_room,
+    a_write_over_the_limit_is_refused_and_changes_nothing,
+    white_space_does_not_count,
+    a_limit_applies_to_the_result_of_a_whole_write,
+    a_push_fits_when_its_window_drops_elements,
     a_state_has_at_most_10000_keys,
     a_body_has_at_most_two_mebibytes,
-    a_client_that_is_still_sending_can_read_why_it_is_refused,
-    a_large_body_of_a_stranger_gets_the_answer_of_a_small_one,
-    what_is_announced_to_be_without_end_is_answered_before_it_comes,
-    a_head_that_is_too_large_is_a_problem_of_its_own,
-    a_head_that_no_parser_takes_has_no_body,
-    a_body_of_untold_length_is_limited_too,
-    a_refused_client_may_go_on_with_the_same_connection,
-    a_client_may_wait_for_the_word_to_go_on,
-    a_body_that_stops_short_changes_nothing,
-    a_refusal_says_how_large_metadata_may_be,
+    a_client_that_is_still_sending_can_read_its_refusal,
+    a_large_body_without_access_is_refused_like_a_small_one,
+    a_huge_content_length_is_refused_before_the_body,
+    a_head_that_is_too_large_has_its_own_error_code,
+    a_head_that_cannot_be_parsed_gets_an_empty_answer,
+    a_chunked_body_is_limited,
+    a_refused_client_may_reuse_its_connection,
+    a_client_may_wait_for_100_continue,
+    an_incomplete_body_changes_nothing,
+    a_refusal_of_metadata_has_the_limit,
 );
 with_own_servers!(the_number_of_keys_is_a_setting);

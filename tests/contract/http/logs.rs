@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use crate::support::client::{hex_signature, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
-fn debugging(backend: Backend) -> Server {
+fn debug_server(backend: Backend) -> Server {
     Server::builder(backend)
         .set("THREADKEEP_LOG", "debug")
         .start()
 }
 
 async fn no_secret_and_no_content_is_logged(backend: Backend) {
-    let server = debugging(backend);
+    let server = debug_server(backend);
     let client = server.client();
     let thread = client.thread();
     let signed = signature(SIGNING_SECRET, &thread.id);
@@ -76,7 +76,7 @@ async fn no_secret_and_no_content_is_logged(backend: Backend) {
 }
 
 async fn every_line_is_one_json_object(backend: Backend) {
-    let server = debugging(backend);
+    let server = debug_server(backend);
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     thread.put("state/k", "{").send().await;
@@ -93,7 +93,7 @@ async fn every_line_is_one_json_object(backend: Backend) {
 }
 
 async fn a_request_can_be_found_by_its_session(backend: Backend) {
-    let server = debugging(backend);
+    let server = debug_server(backend);
     let answer = server.client().thread().get("state").ok().await;
 
     let session = answer.header("x-session-id").unwrap();
@@ -103,7 +103,7 @@ async fn a_request_can_be_found_by_its_session(backend: Backend) {
 }
 
 async fn an_ignored_cookie_is_logged(backend: Backend) {
-    let server = debugging(backend);
+    let server = debug_server(backend);
     let answer = server
         .client()
         .get("/v1/threads/current")
@@ -115,7 +115,7 @@ async fn an_ignored_cookie_is_logged(backend: Backend) {
     server.await_log(|line| line.contains("cookie") && line.contains(session));
 }
 
-async fn names_in_a_request_forge_no_line_of_a_log_in_text_form(backend: Backend) {
+async fn names_in_a_request_cannot_forge_lines_of_a_text_log(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_LOG", "debug")
         .set("THREADKEEP_LOG_FORMAT", "text")
@@ -199,7 +199,7 @@ async fn an_access_log_has_a_line_for_each_request(backend: Backend) {
 
 with_own_servers!(
     an_access_log_has_a_line_for_each_request,
-    names_in_a_request_forge_no_line_of_a_log_in_text_form,
+    names_in_a_request_cannot_forge_lines_of_a_text_log,
     no_secret_and_no_content_is_logged,
     every_line_is_one_json_object,
     a_request_can_be_found_by_its_session,

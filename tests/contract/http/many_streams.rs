@@ -7,9 +7,9 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{Backend, Server};
 use crate::support::until;
 
-const MANY: usize = 2_000;
+const STREAMS_MAX: usize = 2_000;
 
-fn open_files() -> usize {
+fn open_files_max() -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits
         .lines()
@@ -25,43 +25,43 @@ async fn open_streams(client: &Client) -> usize {
     count.unwrap().parse().unwrap()
 }
 
-async fn open_many(server: &Server, count: impl Fn() -> usize) -> (usize, usize) {
-    let many = MANY.min(open_files() * 2 / 5);
+async fn measure_many_streams(server: &Server, count: impl Fn() -> usize) -> (usize, usize) {
+    let stream_count = STREAMS_MAX.min(open_files_max() * 2 / 5);
     let client = server.client();
-    let threads: Vec<_> = (0..many).map(|_| client.thread()).collect();
+    let threads: Vec<_> = (0..stream_count).map(|_| client.thread()).collect();
     // each worker opens its own Redis connection on its first request
     join_all(threads[..50].iter().map(|thread| thread.get("").ok())).await;
     drop(threads[0].get("events").listen().await);
     let before = count();
 
     let mut streams = Vec::new();
-    for some in threads.chunks(50) {
-        let begun = some.iter().map(|thread| thread.get("events").listen());
-        streams.extend(join_all(begun).await);
+    for batch in threads.chunks(50) {
+        let opening = batch.iter().map(|thread| thread.get("events").listen());
+        streams.extend(join_all(opening).await);
     }
 
-    until(async || open_streams(&client).await >= many).await;
+    until(async || open_streams(&client).await >= stream_count).await;
     let meanwhile = count();
-    for place in [0, many / 2, many - 1] {
-        threads[place].put("state/k", "1").ok().await;
-        assert_eq!(streams[place].next().await.words(), "thread.created 1");
+    for index in [0, stream_count / 2, stream_count - 1] {
+        threads[index].put("state/k", "1").ok().await;
+        assert_eq!(streams[index].next().await.words(), "thread.created 1");
     }
     (before, meanwhile)
 }
 
 #[tokio::test]
-async fn the_embedded_store_holds_many() {
-    open_many(&Server::start(Backend::Memory), || 0).await;
+async fn the_embedded_store_serves_many_streams() {
+    measure_many_streams(&Server::start(Backend::Memory), || 0).await;
 }
 
 #[tokio::test]
-async fn they_open_no_more_connections_to_redis() {
+async fn streams_share_connections_to_redis() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let mut connection = redis.connection();
     let connections = std::cell::RefCell::new(&mut connection);
 
-    let (before, meanwhile) = open_many(&server, || {
+    let (before, meanwhile) = measure_many_streams(&server, || {
         let list: String = ::redis::cmd("CLIENT")
             .arg("LIST")
             .query(&mut connections.borrow_mut())
@@ -75,7 +75,7 @@ async fn they_open_no_more_connections_to_redis() {
 }
 
 #[tokio::test]
-async fn those_that_have_gone_are_noticed() {
+async fn closed_streams_are_noticed() {
     let server = Server::start(Backend::Memory);
     let client = server.client();
     let thread = client.thread();
@@ -83,9 +83,9 @@ async fn those_that_have_gone_are_noticed() {
 
     drop(events);
     // the first write after the disconnection may still succeed, but the second fails
-    let is_gone = || async {
+    let are_closed = || async {
         thread.put("state/k", "1").ok().await;
         open_streams(&client).await == 0
     };
-    until(is_gone).await;
+    until(are_closed).await;
 }

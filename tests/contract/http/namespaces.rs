@@ -51,7 +51,7 @@ async fn keys_are_listed_page_by_page(server: &Server) {
     assert!(head.body.is_empty());
 }
 
-async fn a_cursor_is_good_for_its_list_alone(server: &Server) {
+async fn a_cursor_is_valid_only_for_its_list(server: &Server) {
     let (space, other) = (Space::new(server), Space::new(server));
     for key in ["a1", "a2", "a3"] {
         space.put(key, "x").ok().await;
@@ -93,7 +93,7 @@ async fn described(space: &Space) -> Value {
     list.ok().await.json()["namespaces"][0].clone()
 }
 
-async fn a_namespace_says_what_is_in_it(server: &Server) {
+async fn a_namespace_reports_its_entries_and_size(server: &Server) {
     let space = Space::new(server);
     assert_eq!(described(&space).await, Value::Null);
     space.put("a", "12").ok().await;
@@ -119,7 +119,7 @@ async fn a_namespace_says_what_is_in_it(server: &Server) {
     assert_eq!(object["last_used_at"], Value::Null);
 }
 
-async fn an_idle_time_is_a_setting_of_the_namespace(server: &Server) {
+async fn a_namespace_has_an_idle_ttl(server: &Server) {
     let space = Space::new(server);
     let set = async |body: &str| {
         let put = space.request(Method::PUT, "").json(body);
@@ -152,24 +152,24 @@ async fn an_idle_time_is_a_setting_of_the_namespace(server: &Server) {
     }
 }
 
-async fn the_default_time_of_a_namespace_is_that_of_puts_without_one(server: &Server) {
+async fn a_namespace_has_a_default_ttl_for_its_entries(server: &Server) {
     let space = Space::new(server);
     let set = async |body: &str| {
         let put = space.request(Method::PUT, "").json(body);
         put.ok().await.json()["default_ttl_seconds"].clone()
     };
-    let lives = async |path: &str| {
+    let expires = async |path: &str| {
         let receipt = space.put(path, "x").ok().await.json();
         receipt["expires_at"].is_string()
     };
 
     assert_eq!(set(r#"{"default_ttl_seconds":60}"#).await, 60);
     assert_eq!(described(&space).await["default_ttl_seconds"], 60);
-    assert!(lives("k").await);
-    assert!(!lives("k?ttl_seconds=0").await);
+    assert!(expires("k").await);
+    assert!(!expires("k?ttl_seconds=0").await);
     assert_eq!(set(r#"{"default_ttl_seconds":0}"#).await, 0);
-    assert!(!lives("k").await);
-    assert!(lives("k?ttl_seconds=31536000").await);
+    assert!(!expires("k").await);
+    assert!(expires("k?ttl_seconds=31536000").await);
     assert_eq!(set(r#"{"default_ttl_seconds":null}"#).await, Value::Null);
     assert_eq!(set("{}").await, Value::Null);
 
@@ -191,7 +191,7 @@ async fn the_default_time_of_a_namespace_is_that_of_puts_without_one(server: &Se
     put.refused(415, "unsupported_media_type").await;
 }
 
-async fn the_default_time_of_all_is_a_setting(backend: Backend) {
+async fn the_default_ttl_of_all_namespaces_is_a_setting(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_KV_DEFAULT_TTL_SECONDS", 604_800)
         .start();
@@ -206,7 +206,7 @@ async fn the_default_time_of_all_is_a_setting(backend: Backend) {
     assert_eq!(own["expires_at"], Value::Null);
 }
 
-async fn namespaces_are_listed_the_newest_first(backend: Backend) {
+async fn namespaces_are_listed_newest_first(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
     let empty = list(&client, "").ok().await;
@@ -237,10 +237,10 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
         assert!(times.is_sorted_by(|one, other| one >= other));
         assert!(listed.iter().all(|each| each["entries"] == 1));
         for space in &spaces {
-            let of_it = listed
+            let rows = listed
                 .iter()
                 .filter(|each| each["namespace"] == space.name.as_str());
-            assert_eq!(of_it.count(), 1);
+            assert_eq!(rows.count(), 1);
         }
     }
     let (one, other) = (&spaces[3].name, &spaces[7].name);
@@ -267,7 +267,7 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
     }
 }
 
-async fn a_namespace_is_deleted_whole(server: &Server) {
+async fn a_namespace_is_deleted_with_its_entries(server: &Server) {
     let (space, other) = (Space::new(server), Space::new(server));
     for number in 0..50 {
         space.put(&number.to_string(), "x").ok().await;
@@ -291,7 +291,7 @@ async fn load_cache_save(space: &Space, key: &str) -> (String, bool) {
         return (cached.text(), true);
     }
     cached.problem(404, "key_not_found");
-    let value = format!("worked out for {key}");
+    let value = format!("computed for {key}");
     let saved = space.put(&format!("{key}?ttl_seconds=300"), value.clone());
     // if several clients save at once, the first one wins
     let saved = saved.header("if-none-match", "*").send().await;
@@ -302,23 +302,27 @@ async fn load_cache_save(space: &Space, key: &str) -> (String, bool) {
     (value, false)
 }
 
-async fn what_was_worked_out_once_is_loaded_from_then_on(backend: Backend) {
+async fn a_cached_value_is_computed_once(backend: Backend) {
     let server = Server::start(backend);
     let space = Space::new(&server);
 
     let first = load_cache_save(&space, "a").await;
     let second = load_cache_save(&space, "a").await;
 
-    assert_eq!(first, ("worked out for a".into(), false));
-    assert_eq!(second, ("worked out for a".into(), true));
-    let at_once = (0..10).map(|_| load_cache_save(&space, "b"));
-    let at_once = futures_util::future::join_all(at_once).await;
-    let made = at_once.iter().filter(|(_, was_there)| !was_there);
-    assert_eq!(made.count(), 1);
-    assert!(at_once.iter().all(|(value, _)| value == "worked out for b"));
+    assert_eq!(first, ("computed for a".into(), false));
+    assert_eq!(second, ("computed for a".into(), true));
+    let concurrent = (0..10).map(|_| load_cache_save(&space, "b"));
+    let concurrent = futures_util::future::join_all(concurrent).await;
+    let computed = concurrent.iter().filter(|(_, was_cached)| !was_cached);
+    assert_eq!(computed.count(), 1);
+    assert!(
+        concurrent
+            .iter()
+            .all(|(value, _)| value == "computed for b")
+    );
 }
 
-async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
+async fn a_listener_can_store_the_archive_of_an_ended_thread(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
     let space = Space {
@@ -337,9 +341,9 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
     let id = destroyed.about()["thread_id"].as_str().unwrap().to_owned();
     let archive = client.get(&format!("/v1/archives/{id}")).bearer(API_SECRET);
     let archive = archive.ok().await;
-    let kept = space.put(&format!("{id}?ttl_seconds=0"), archive.body.clone());
-    let kept = kept.header("content-type", "application/json");
-    kept.header("if-none-match", "*").ok().await;
+    let saved = space.put(&format!("{id}?ttl_seconds=0"), archive.body.clone());
+    let saved = saved.header("content-type", "application/json");
+    saved.header("if-none-match", "*").ok().await;
 
     assert_eq!(id, thread.id);
     let entry = space.get(&id).ok().await;
@@ -353,15 +357,15 @@ async fn a_thread_that_ends_is_kept_by_who_hears_of_it(backend: Backend) {
 
 super::over_both_stores!(
     keys_are_listed_page_by_page,
-    a_cursor_is_good_for_its_list_alone,
-    a_namespace_says_what_is_in_it,
-    an_idle_time_is_a_setting_of_the_namespace,
-    the_default_time_of_a_namespace_is_that_of_puts_without_one,
-    a_namespace_is_deleted_whole,
+    a_cursor_is_valid_only_for_its_list,
+    a_namespace_reports_its_entries_and_size,
+    a_namespace_has_an_idle_ttl,
+    a_namespace_has_a_default_ttl_for_its_entries,
+    a_namespace_is_deleted_with_its_entries,
 );
 super::with_own_servers!(
-    the_default_time_of_all_is_a_setting,
-    namespaces_are_listed_the_newest_first,
-    what_was_worked_out_once_is_loaded_from_then_on,
-    a_thread_that_ends_is_kept_by_who_hears_of_it,
+    the_default_ttl_of_all_namespaces_is_a_setting,
+    namespaces_are_listed_newest_first,
+    a_cached_value_is_computed_once,
+    a_listener_can_store_the_archive_of_an_ended_thread,
 );

@@ -9,8 +9,7 @@ use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// A request that takes this long is assumed to have no time limit. Much longer than [`TIMEOUT`], because the machine
-/// may be busy.
+/// Time after which a request counts as hanging. Much longer than [`TIMEOUT`], because the machine may be busy.
 const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 /// Retries a write until it succeeds, because Redis may be busy and answer too late at first.
@@ -18,14 +17,14 @@ async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }
 
-fn on(redis: &RedisServer) -> Server {
+fn server_on(redis: &RedisServer) -> Server {
     Server::builder(Backend::Memory)
         .redis(&redis.url())
         .set("THREADKEEP_STORE_TIMEOUT_MS", TIMEOUT.as_millis())
         .start()
 }
 
-fn everything(thread: &OwnThread) -> Vec<Request> {
+fn every_request(thread: &OwnThread) -> Vec<Request> {
     vec![
         thread.get(""),
         thread.get("state"),
@@ -47,11 +46,11 @@ fn everything(thread: &OwnThread) -> Vec<Request> {
         thread.by_api_key(Method::GET, "state"),
         thread.get("history"),
         thread.post("history", r#"{"id":"a","value":1}"#),
-        thread.post_beside("/v1/scopes/keys/get", r#"{"scope":"thread:current","key":"a"}"#),
-        thread.post_beside("/v1/scopes/keys/increment", r#"{"scope":"thread:current","key":"a"}"#),
-        thread.post_beside("/v1/scopes/tasks/set", r#"{"scope":"thread:current","tasks":[]}"#),
-        thread.post_beside("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#),
-        thread.post_beside(
+        thread.post_with_thread_id("/v1/scopes/keys/get", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_with_thread_id("/v1/scopes/keys/increment", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_with_thread_id("/v1/scopes/tasks/set", r#"{"scope":"thread:current","tasks":[]}"#),
+        thread.post_with_thread_id("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#),
+        thread.post_with_thread_id(
             "/v1/tool-calls",
             r#"{"scope":"thread:current","tool_use":[{"type":"tool_use","id":"1","name":"tasks_read"}]}"#,
         ),
@@ -73,15 +72,15 @@ async fn assert_unavailable(request: Request) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_gone_is_an_error_and_not_an_empty_thread() {
+async fn an_unreachable_store_is_an_error_and_not_an_empty_thread() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     let thread = server.client().thread();
     write(&thread, "[1]").await;
 
     redis.kill();
 
-    for request in everything(&thread) {
+    for request in every_request(&thread) {
         assert_unavailable(request).await;
     }
     let post = server.client().post("/v1/threads").json("{}");
@@ -91,10 +90,10 @@ async fn a_store_that_is_gone_is_an_error_and_not_an_empty_thread() {
 #[tokio::test]
 async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     let space = Space::new(&server);
     until(async || space.put("k", "1").send().await.status == 200).await;
-    let everything = || {
+    let every_request = || {
         [
             space.get("k"),
             space.request(Method::HEAD, "k"),
@@ -114,8 +113,8 @@ async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
     until(|| async { space.get("k").send().await.status == 200 }).await;
     redis.kill();
 
-    for (place, request) in everything().into_iter().enumerate() {
-        match place {
+    for (index, request) in every_request().into_iter().enumerate() {
+        match index {
             // an answer to HEAD has no body, so only its status is checked
             1 => assert_eq!(request.send().await.status, 503),
             _ => assert_unavailable(request).await,
@@ -124,9 +123,9 @@ async fn an_entry_that_cannot_be_loaded_is_an_error_and_not_absent() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_not_waited_for_past_the_timeout() {
+async fn a_silent_store_is_an_error_after_the_timeout() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     let thread = server.client().thread();
     write(&thread, "[1]").await;
 
@@ -148,7 +147,7 @@ async fn a_store_that_does_not_answer_is_not_waited_for_past_the_timeout() {
 #[tokio::test]
 async fn readiness_follows_the_store_and_liveness_does_not() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     let client = server.client();
     let status = |path: &'static str| {
         let client = client.clone();
@@ -166,9 +165,9 @@ async fn readiness_follows_the_store_and_liveness_does_not() {
 }
 
 #[tokio::test]
-async fn a_new_id_is_not_made_known_while_the_store_is_away() {
+async fn a_new_id_is_not_returned_while_the_store_is_unreachable() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     redis.kill();
 
     let answer = server.client().get("/v1/threads/current").send().await;
@@ -179,9 +178,9 @@ async fn a_new_id_is_not_made_known_while_the_store_is_away() {
 }
 
 #[tokio::test]
-async fn what_needs_no_store_is_refused_without_it() {
+async fn invalid_requests_are_refused_without_the_store() {
     let redis = RedisServer::start();
-    let server = on(&redis);
+    let server = server_on(&redis);
     let thread = server.client().thread();
     redis.kill();
 
@@ -220,7 +219,7 @@ async fn a_thread_outlives_the_process_in_redis() {
 }
 
 #[tokio::test]
-async fn two_prefixes_in_one_redis_know_nothing_of_each_other() {
+async fn two_prefixes_in_one_redis_are_isolated() {
     let redis = RedisServer::start();
     let start = || Server::builder(Backend::Memory).redis(&redis.url()).start();
     let (one, other) = (start(), start());
@@ -233,7 +232,7 @@ async fn two_prefixes_in_one_redis_know_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn what_broke_inside_is_logged_without_the_password_of_the_store() {
+async fn a_store_failure_is_logged_without_the_password() {
     let redis = RedisServer::start_with(&["--requirepass", "password-to-hide"]);
     let url = redis.url().replace("://", "://:password-to-hide@");
     let server = Server::builder(Backend::Memory)

@@ -1,7 +1,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::owner_doors::{by_key, unique, without_tombstones};
+use super::owner_checks::{by_key, unique, without_tombstones};
 use crate::support::client::{Answer, OwnThread, Request};
 use crate::support::server::{Backend, Server};
 
@@ -37,7 +37,7 @@ fn cases() -> Vec<Case> {
     cases.into()
 }
 
-fn ask(thread: &OwnThread, user: Option<&str>, method: Method, path: &str) -> Request {
+fn request_as(thread: &OwnThread, user: Option<&str>, method: Method, path: &str) -> Request {
     let request = thread.request(method, path);
     match user {
         Some(user) => request.header("x-user", user),
@@ -46,12 +46,12 @@ fn ask(thread: &OwnThread, user: Option<&str>, method: Method, path: &str) -> Re
 }
 
 async fn repeat(thread: &OwnThread, user: Option<&str>, case: &Case) -> Answer {
-    let request = ask(thread, user, case.method.clone(), case.path);
+    let request = request_as(thread, user, case.method.clone(), case.path);
     let request = request.header("idempotency-key", "the-same");
     request.json(&case.body.to_string()).send().await
 }
 
-async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
+async fn run_as_owner(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
     let thread = server.client().thread();
     for (method, path, body) in [
         (Method::PUT, "state/list", json!([SECRET])),
@@ -62,7 +62,7 @@ async fn done(server: &Server, ann: &str, case: &Case) -> (OwnThread, Answer) {
             json!({"id": "item", "value": SECRET}),
         ),
     ] {
-        let request = ask(&thread, Some(ann), method, path);
+        let request = request_as(&thread, Some(ann), method, path);
         request.json(&body.to_string()).ok().await;
     }
     let first = repeat(&thread, Some(ann), case).await;
@@ -89,11 +89,11 @@ fn assert_no_secret(answer: &Answer, first: &Answer, case: &Case) {
     }
 }
 
-async fn an_answer_is_repeated_to_its_owner_alone(backend: Backend) {
+async fn an_answer_is_replayed_only_to_its_owner(backend: Backend) {
     let server = without_tombstones(backend);
     for case in cases() {
         let (ann, bob) = (unique(), unique());
-        let (thread, first) = done(&server, &ann, &case).await;
+        let (thread, first) = run_as_owner(&server, &ann, &case).await;
         for (user, refusal) in [(Some(&*bob), 403), (None, 401)] {
             let answer = repeat(&thread, user, &case).await;
             if case.path != "rotate" {
@@ -102,18 +102,20 @@ async fn an_answer_is_repeated_to_its_owner_alone(backend: Backend) {
             assert_no_secret(&answer, &first, &case);
         }
 
-        ask(&thread, Some(&ann), Method::DELETE, "").send().await;
+        request_as(&thread, Some(&ann), Method::DELETE, "")
+            .send()
+            .await;
 
         let answer = repeat(&thread, Some(&unique()), &case).await;
         assert_no_secret(&answer, &first, &case);
     }
 }
 
-async fn a_new_owner_gets_no_answers_of_the_former_one(backend: Backend) {
+async fn a_new_owner_gets_no_stored_answers(backend: Backend) {
     let server = without_tombstones(backend);
     for case in cases().into_iter().filter(|case| case.path != "rotate") {
         let (ann, bob) = (unique(), unique());
-        let (thread, first) = done(&server, &ann, &case).await;
+        let (thread, first) = run_as_owner(&server, &ann, &case).await;
         let path = format!("/v1/threads/{}", thread.id);
         let give = by_key(&server.client(), Method::PATCH, &path);
         give.json(&json!({"owner": bob}).to_string()).ok().await;
@@ -127,6 +129,6 @@ async fn a_new_owner_gets_no_answers_of_the_former_one(backend: Backend) {
 }
 
 super::with_own_servers! {
-    an_answer_is_repeated_to_its_owner_alone,
-    a_new_owner_gets_no_answers_of_the_former_one,
+    an_answer_is_replayed_only_to_its_owner,
+    a_new_owner_gets_no_stored_answers,
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::owner_doors::{By, Setting, by_key, by_owner_header, thread_of, unique};
+use super::owner_checks::{Setting, Source, by_key, by_owner_header, thread_of, unique};
 use crate::support::client::Answer;
 use crate::support::server::{Backend, Server};
 
-async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
+async fn a_caller_lists_only_its_own_threads(backend: Backend) {
     let server = by_owner_header(backend).start();
     let client = server.client();
     let (ann, bob) = (unique(), unique());
@@ -31,10 +31,10 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
             .get(&format!("/v1/threads?{query}"))
             .header("x-user", &ann)
     };
-    let found = own("").ok().await;
-    assert_eq!(listed(&found), ids);
+    let page_of_ann = own("").ok().await;
+    assert_eq!(listed(&page_of_ann), ids);
     // read the thread with its signed id, as a second device of the user does
-    let signed_id = found.json()["threads"][0]["signed_id"].clone();
+    let signed_id = page_of_ann.json()["threads"][0]["signed_id"].clone();
     client
         .get("/v1/threads/current")
         .header("x-thread-id", signed_id.as_str().unwrap())
@@ -146,7 +146,7 @@ async fn a_back_end_lists_all_threads_once(backend: Backend) {
     assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), made);
 }
 
-async fn owners_are_set_by_back_ends_alone(backend: Backend) {
+async fn only_back_ends_set_owners(backend: Backend) {
     let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
@@ -166,10 +166,10 @@ async fn owners_are_set_by_back_ends_alone(backend: Backend) {
     }
 }
 
-async fn a_header_of_a_stranger_names_no_owner(backend: Backend) {
+async fn an_untrusted_header_names_no_owner(backend: Backend) {
     let server = Setting {
-        identity: By::Own,
-        owner: By::Header,
+        identity: Source::SignedId,
+        owner: Source::Header,
         required: false,
     };
     let server = server
@@ -215,8 +215,8 @@ async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
 
 async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     let setting = Setting {
-        identity: By::Own,
-        owner: By::Header,
+        identity: Source::SignedId,
+        owner: Source::Header,
         required: false,
     };
     let server = setting.builder(backend);
@@ -272,7 +272,7 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
     assert_eq!(restore().ok().await.json()["owner"], *ann);
 }
 
-async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {
+async fn an_erased_owner_has_no_threads_and_its_ids_refuse_writes(backend: Backend) {
     let server = by_owner_header(backend).start();
     let client = server.client();
     let (ann, bob) = (unique(), unique());
@@ -310,7 +310,7 @@ async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {
     assert_eq!(erase().ok().await.json(), nothing);
 }
 
-async fn the_stream_of_an_erased_thread_ends_it_without_a_reset(backend: Backend) {
+async fn the_stream_of_an_erased_thread_has_its_end_and_no_reset(backend: Backend) {
     let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
@@ -336,7 +336,7 @@ async fn the_stream_of_an_erased_thread_ends_it_without_a_reset(backend: Backend
     }
 }
 
-async fn back_ends_alone_erase_owners(backend: Backend) {
+async fn only_back_ends_erase_owners(backend: Backend) {
     let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
@@ -356,12 +356,12 @@ async fn back_ends_alone_erase_owners(backend: Backend) {
 
 super::with_own_servers! {
     an_owner_may_have_a_limited_number_of_threads,
-    a_caller_lists_its_own_threads_alone,
+    a_caller_lists_only_its_own_threads,
     a_back_end_lists_all_threads_once,
-    owners_are_set_by_back_ends_alone,
-    a_header_of_a_stranger_names_no_owner,
+    only_back_ends_set_owners,
+    an_untrusted_header_names_no_owner,
     a_stream_ends_when_the_thread_gets_another_owner,
-    an_erased_owner_is_gone_and_its_ids_refuse_writes,
-    the_stream_of_an_erased_thread_ends_it_without_a_reset,
-    back_ends_alone_erase_owners,
+    an_erased_owner_has_no_threads_and_its_ids_refuse_writes,
+    the_stream_of_an_erased_thread_has_its_end_and_no_reset,
+    only_back_ends_erase_owners,
 }

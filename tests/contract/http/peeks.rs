@@ -19,7 +19,7 @@ const READS: [&str; 9] = [
     "history?tail=1",
 ];
 
-async fn full(server: &Server) -> OwnThread {
+async fn filled(server: &Server) -> OwnThread {
     let thread = server.client().thread();
     thread.put("state", r#"{"k":1,"list":[1,2]}"#).ok().await;
     let items = r#"{"items":[{"id":"a","value":1},{"id":"b","value":2}]}"#;
@@ -34,34 +34,34 @@ fn peek_of(read: &str) -> String {
 
 /// Returns the expiry time of a thread. Uses the minimum of ten reads, because a store may report a time that is a few
 /// milliseconds late.
-async fn end_of(thread: &OwnThread) -> OffsetDateTime {
-    let mut ends = Vec::new();
+async fn expiry_of(thread: &OwnThread) -> OffsetDateTime {
+    let mut expiries = Vec::new();
     for _ in 0..10 {
-        let found = thread.get("?peek=true").ok().await.json();
-        let end = OffsetDateTime::parse(found["expires_at"].as_str().unwrap(), &Rfc3339);
-        ends.push(end.unwrap());
+        let object = thread.get("?peek=true").ok().await.json();
+        let expiry = OffsetDateTime::parse(object["expires_at"].as_str().unwrap(), &Rfc3339);
+        expiries.push(expiry.unwrap());
     }
-    ends.into_iter().min().unwrap()
+    expiries.into_iter().min().unwrap()
 }
 
-async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Server) {
+async fn a_peek_reads_the_same_without_extending_the_lifetime(server: &Server) {
     let mut threads = Vec::new();
     for read in READS {
-        let thread = full(server).await;
-        let end = end_of(&thread).await;
-        threads.push((read, thread, end));
+        let thread = filled(server).await;
+        let expiry = expiry_of(&thread).await;
+        threads.push((read, thread, expiry));
     }
     // wait for two seconds, so that the test would notice an extended lifetime
     let latest = threads.last().unwrap().2;
     let hour = time::Duration::HOUR - time::Duration::seconds(2);
     until(async || latest - OffsetDateTime::now_utc() < hour).await;
 
-    for (read, thread, end) in threads {
+    for (read, thread, expiry) in threads {
         let peeked = thread.get(&peek_of(read)).ok().await;
         let headed = thread.head(&peek_of(read)).ok().await;
         let by_key = thread.by_api_key(Method::GET, &peek_of(read)).ok().await;
 
-        until(async || end_of(&thread).await == end).await;
+        until(async || expiry_of(&thread).await == expiry).await;
         let used = thread.get(read).ok().await;
         if !read.is_empty() {
             assert_eq!(peeked.text(), used.text(), "{read}");
@@ -69,11 +69,11 @@ async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Se
         }
         assert_eq!(peeked.header("etag"), used.header("etag"), "{read}");
         assert_eq!(headed.header("etag"), used.header("etag"), "{read}");
-        assert!(end_of(&thread).await > end, "{read}");
+        assert!(expiry_of(&thread).await > expiry, "{read}");
     }
 }
 
-async fn a_peek_of_a_thread_that_does_not_exist_finds_it_empty(server: &Server) {
+async fn a_peek_of_an_absent_thread_reads_it_as_empty(server: &Server) {
     for read in ["", "state", "keys", "history"] {
         let thread = server.client().thread();
 
@@ -83,12 +83,12 @@ async fn a_peek_of_a_thread_that_does_not_exist_finds_it_empty(server: &Server) 
     }
 }
 
-async fn conditions_of_a_peek_are_checked(server: &Server) {
-    let thread = full(server).await;
+async fn a_peek_checks_conditions(server: &Server) {
+    let thread = filled(server).await;
     let etag = thread.get("state").ok().await.etag().to_owned();
     for read in ["state", "state/k", "keys"] {
-        let known = thread.get(&peek_of(read)).header("if-none-match", &etag);
-        assert_eq!(known.send().await.status, 304, "{read}");
+        let unchanged = thread.get(&peek_of(read)).header("if-none-match", &etag);
+        assert_eq!(unchanged.send().await.status, 304, "{read}");
         let stale = thread.get(&peek_of(read)).header("if-match", "\"99\"");
         stale.refused(412, "version_mismatch").await;
     }
@@ -96,12 +96,12 @@ async fn conditions_of_a_peek_are_checked(server: &Server) {
     missing.refused(404, "key_not_found").await;
 }
 
-async fn a_peek_is_true_or_false_and_given_once(server: &Server) {
-    let thread = full(server).await;
+async fn the_peek_parameter_is_true_or_false_and_occurs_once(server: &Server) {
+    let thread = filled(server).await;
     for read in ["", "state", "state/k", "keys", "history"] {
         for query in ["peek=1", "peek=", "peek=true&peek=true"] {
-            let asked = thread.get(&format!("{read}?{query}"));
-            asked.refused(400, "invalid_parameter").await;
+            let request = thread.get(&format!("{read}?{query}"));
+            request.refused(400, "invalid_parameter").await;
         }
         thread.get(&format!("{read}?peek=false")).ok().await;
     }
@@ -117,24 +117,24 @@ async fn a_peek_is_true_or_false_and_given_once(server: &Server) {
 }
 
 async fn a_peek_does_not_renew_the_cookie(server: &Server) {
-    let thread = full(server).await;
+    let thread = filled(server).await;
     let cookie = good_cookie(&thread.id);
-    let ask = async |query: &str| {
+    let set_cookie = async |query: &str| {
         let path = format!("/v1/threads/current{query}");
-        let asked = server.client().get(&path).header("cookie", &cookie);
-        let answer = asked.ok().await;
+        let request = server.client().get(&path).header("cookie", &cookie);
+        let answer = request.ok().await;
         assert!(answer.header("x-thread-id").is_some());
         answer.header("set-cookie").map(str::to_owned)
     };
 
-    assert_eq!(ask("?peek=true").await, None);
-    assert_eq!(ask("/state?peek=true").await, None);
-    assert!(ask("?peek=false").await.is_some());
-    assert!(ask("").await.is_some());
+    assert_eq!(set_cookie("?peek=true").await, None);
+    assert_eq!(set_cookie("/state?peek=true").await, None);
+    assert!(set_cookie("?peek=false").await.is_some());
+    assert!(set_cookie("").await.is_some());
 }
 
-async fn a_caller_that_may_not_read_may_not_peek(server: &Server) {
-    let thread = full(server).await;
+async fn a_caller_without_read_access_cannot_peek(server: &Server) {
+    let thread = filled(server).await;
     let client = server.client();
     for read in READS {
         let path = format!("/v1/threads/{}", thread.id);
@@ -147,10 +147,10 @@ async fn a_caller_that_may_not_read_may_not_peek(server: &Server) {
 }
 
 super::over_both_stores!(
-    a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond,
-    a_peek_of_a_thread_that_does_not_exist_finds_it_empty,
-    conditions_of_a_peek_are_checked,
-    a_peek_is_true_or_false_and_given_once,
+    a_peek_reads_the_same_without_extending_the_lifetime,
+    a_peek_of_an_absent_thread_reads_it_as_empty,
+    a_peek_checks_conditions,
+    the_peek_parameter_is_true_or_false_and_occurs_once,
     a_peek_does_not_renew_the_cookie,
-    a_caller_that_may_not_read_may_not_peek,
+    a_caller_without_read_access_cannot_peek,
 );

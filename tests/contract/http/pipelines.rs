@@ -8,18 +8,18 @@ use crate::support::raw;
 use crate::support::server::{API_SECRET, Server};
 
 over_both_stores![
-    each_of_several_requests_gets_its_own_answer,
-    the_connection_ends_with_the_request_that_asks_for_it,
+    each_pipelined_request_gets_its_own_answer,
+    the_connection_closes_after_the_request_that_asks_for_it,
     a_header_of_any_length_gets_an_answer,
-    a_large_head_behind_another_request_gets_an_answer,
+    a_large_head_after_another_request_gets_an_answer,
     blank_lines_in_a_body_cost_as_much_as_other_bytes,
-    a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends,
-    a_client_of_the_old_protocol_gets_a_stream_without_chunks,
+    a_refused_upgrade_gets_a_complete_body,
+    an_http_1_0_client_gets_a_stream_without_chunks,
 ];
 
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 const HEAD: &str = "HEAD /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
-const OLD: &str = "GET /healthz HTTP/1.0\r\nconnection: keep-alive\r\n\r\n";
+const HTTP_1_0: &str = "GET /healthz HTTP/1.0\r\nconnection: keep-alive\r\n\r\n";
 const PUT: &str = "PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: x\r\n\
     content-type: application/json\r\ncontent-length: 5\r\n\r\n1\n\n\n\n";
 const CHUNKS: &str = "PUT /v1/threads/current/state/a HTTP/1.1\r\nhost: x\r\n\
@@ -51,8 +51,8 @@ fn essence(answer: &str) -> Vec<String> {
     lines
 }
 
-async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
-    let kinds = [GET, HEAD, OLD, PUT, CHUNKS];
+async fn each_pipelined_request_gets_its_own_answer(server: &Server) {
+    let kinds = [GET, HEAD, HTTP_1_0, PUT, CHUNKS];
     let mut alone = Vec::new();
     for request in kinds {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -63,9 +63,9 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
         let numbers = [first, second, first, 0];
         let requests = numbers.map(|number| kinds[number]);
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
-        let all = requests.concat();
+        let bytes = requests.concat();
         // send the bytes in two pieces, so that a head or a body is split
-        let (start, end) = all.split_at(all.len() / 2);
+        let (start, end) = bytes.split_at(bytes.len() / 2);
         stream.write_all(start.as_bytes()).await.unwrap();
         stream.write_all(end.as_bytes()).await.unwrap();
         for number in numbers {
@@ -75,10 +75,10 @@ async fn each_of_several_requests_gets_its_own_answer(server: &Server) {
     }
 }
 
-async fn the_connection_ends_with_the_request_that_asks_for_it(server: &Server) {
+async fn the_connection_closes_after_the_request_that_asks_for_it(server: &Server) {
     for (first, second) in [(GET, CLOSE), (CLOSE, GET), (HEAD, CLOSE), (CLOSE, HEAD)] {
-        let all = [first, second, GET].concat();
-        let answers = raw::exchange(server.address(), all).await;
+        let requests = [first, second, GET].concat();
+        let answers = raw::exchange(server.address(), requests).await;
         let count = answers.matches("HTTP/1.1 200").count();
         let bodies = answers.matches("\"status\"").count();
         let is_first_last = first == CLOSE;
@@ -104,7 +104,7 @@ async fn a_header_of_any_length_gets_an_answer(server: &Server) {
     }
 }
 
-async fn a_large_head_behind_another_request_gets_an_answer(server: &Server) {
+async fn a_large_head_after_another_request_gets_an_answer(server: &Server) {
     for first in [GET, PUT, CHUNKS] {
         let requests = format!("{first}GET /healthz HTTP/1.1\r\n{}", "n".repeat(70_000));
         let answers = raw::exchange(server.address(), requests).await;
@@ -113,7 +113,7 @@ async fn a_large_head_behind_another_request_gets_an_answer(server: &Server) {
     }
 }
 
-async fn put_of(server: &Server, space: &str) -> Duration {
+async fn time_put(server: &Server, space: &str) -> Duration {
     let thread = server.client().thread();
     let body = format!("[{}1]", space.repeat(1_000_000));
     let start = Instant::now();
@@ -123,19 +123,19 @@ async fn put_of(server: &Server, space: &str) -> Duration {
 
 async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
     // retry: a busy machine affects only some of the measurements, but expensive blank lines would affect all of them
-    let mut all = Vec::new();
+    let mut measurements = Vec::new();
     for _ in 0..20 {
-        let spaces = put_of(server, " ").await;
-        let newlines = put_of(server, "\n").await;
+        let spaces = time_put(server, " ").await;
+        let newlines = time_put(server, "\n").await;
         if newlines < 5 * spaces + Duration::from_millis(300) {
             return;
         }
-        all.push((newlines, spaces));
+        measurements.push((newlines, spaces));
     }
-    panic!("{all:?}");
+    panic!("{measurements:?}");
 }
 
-async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: &Server) {
+async fn a_refused_upgrade_gets_a_complete_body(server: &Server) {
     let head = format!("host: x\r\nauthorization: Bearer {API_SECRET}\r\n");
     let upgrades = "upgrade: h2c\r\nupgrade: WebSocket \r\n";
     let request = format!("GET /kv/search/ns/l HTTP/1.1\r\n{head}{upgrades}\r\n");
@@ -151,7 +151,7 @@ async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: 
 }
 
 /// HTTP/1.0 does not support chunks (RFC 9112, section 6.1).
-async fn a_client_of_the_old_protocol_gets_a_stream_without_chunks(server: &Server) {
+async fn an_http_1_0_client_gets_a_stream_without_chunks(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     let own = format!("x-thread-id: {}\r\n", thread.signed);

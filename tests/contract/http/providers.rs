@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::client::{Client, Request};
-use crate::support::places::scratch;
+use crate::support::paths::scratch;
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
 pub(super) const SECRET: &str = "what ids are derived with, 32 bytes and more";
@@ -38,7 +38,7 @@ pub(super) fn file(name: &str, content: &str) -> PathBuf {
     path
 }
 
-fn ask(client: &Client, method: Method, path: &str) -> Request {
+fn request_current(client: &Client, method: Method, path: &str) -> Request {
     client.request(method, &format!("/v1/threads/current{path}"))
 }
 
@@ -46,7 +46,7 @@ async fn each_user_of_the_proxy_has_one_thread(backend: Backend) {
     let server = by_header(backend).start();
     let client = server.client();
     let put = |user: &str| {
-        ask(&client, Method::PUT, "/state/k")
+        request_current(&client, Method::PUT, "/state/k")
             .json("1")
             .header("x-user", user)
     };
@@ -57,25 +57,25 @@ async fn each_user_of_the_proxy_has_one_thread(backend: Backend) {
     let other = put("bob").ok().await;
     assert_eq!((again.version(), other.version()), (2, 1));
     assert_eq!(again.header("set-cookie"), None);
-    let nobody = ask(&client, Method::GET, "/state");
-    nobody.refused(401, "unknown_caller").await;
+    let anonymous = request_current(&client, Method::GET, "/state");
+    anonymous.refused(401, "unknown_caller").await;
 }
 
-async fn who_is_no_trusted_proxy_names_nobody(backend: Backend) {
+async fn an_untrusted_proxy_names_no_user(backend: Backend) {
     let server = by_header(backend)
         .set("THREADKEEP_TRUSTED_PROXIES", "192.0.2.1")
         .start();
 
-    ask(&server.client(), Method::GET, "/state")
+    request_current(&server.client(), Method::GET, "/state")
         .header("x-user", "ada")
         .refused(401, "unknown_caller")
         .await;
 }
 
-async fn a_signed_id_alone_opens_nothing_where_callers_log_in(backend: Backend) {
+async fn a_signed_id_alone_opens_nothing_with_an_identity_provider(backend: Backend) {
     let server = by_header(backend).start();
     let client = server.client();
-    let own = ask(&client, Method::GET, "")
+    let own = request_current(&client, Method::GET, "")
         .header("x-user", "ada")
         .ok()
         .await;
@@ -101,13 +101,13 @@ async fn a_signed_id_alone_opens_nothing_where_callers_log_in(backend: Backend) 
         .await;
 }
 
-async fn pages_of_other_sites_do_not_write_in_a_users_name(backend: Backend) {
+async fn pages_of_other_sites_cannot_write_as_a_user(backend: Backend) {
     let server = by_header(backend)
         .set("THREADKEEP_CORS_ORIGINS", "https://app.example")
         .start();
     let client = server.client();
     let write = |origin: &str| {
-        ask(&client, Method::POST, "/state/n/increment")
+        request_current(&client, Method::POST, "/state/n/increment")
             .header("x-user", "ada")
             .header("origin", origin)
     };
@@ -119,10 +119,11 @@ async fn pages_of_other_sites_do_not_write_in_a_users_name(backend: Backend) {
     write(&format!("http://{}", server.address())).ok().await;
 }
 
-async fn who_ends_the_only_thread_goes_on_with_a_new_life_of_it(backend: Backend) {
+async fn a_user_can_reuse_an_ended_thread(backend: Backend) {
     let server = by_header(backend).start();
     let client = server.client();
-    let as_ada = |method: Method, path: &str| ask(&client, method, path).header("x-user", "ada");
+    let as_ada =
+        |method: Method, path: &str| request_current(&client, method, path).header("x-user", "ada");
     as_ada(Method::PUT, "/state/k").json("1").ok().await;
 
     assert_eq!(as_ada(Method::DELETE, "").send().await.status, 204);
@@ -144,23 +145,23 @@ async fn a_stream_ends_when_its_token_expires(backend: Backend) {
     let key = EncodingKey::from_secret(SHARED.as_bytes());
     let of_ada = |method: Method, path: &str, exp: u64| {
         let claims = json!({"sub": "ada", "exp": exp});
-        ask(&client, method, path).bearer(&token(Algorithm::HS256, &key, &claims))
+        request_current(&client, method, path).bearer(&token(Algorithm::HS256, &key, &claims))
     };
     let later = get_current_timestamp() + 3_600;
     let mut lasting = of_ada(Method::GET, "/events", later).listen().await;
 
     // on a slow machine, the token may expire before the stream opens, so retry with a later `exp`
-    let mut left = 3;
+    let mut seconds_left = 3;
     let ending = loop {
-        let exp = get_current_timestamp() - LEEWAY + left;
+        let exp = get_current_timestamp() - LEEWAY + seconds_left;
         let stream = of_ada(Method::GET, "/events", exp).begin().await;
         if stream.status() == 200 {
             break stream;
         }
-        left *= 4;
+        seconds_left *= 4;
     };
 
-    let text = timeout(Duration::from_secs(left + 120), ending.text()).await;
+    let text = timeout(Duration::from_secs(seconds_left + 120), ending.text()).await;
     let text = text.expect("the stream should end").unwrap();
     assert!(text.starts_with("retry: "), "{text}");
     let put = of_ada(Method::PUT, "/state/k", later);
@@ -175,7 +176,7 @@ async fn each_subject_of_a_token_has_one_thread(backend: Backend) {
     let key = EncodingKey::from_secret(SHARED.as_bytes());
     let exp = get_current_timestamp() + 3_600;
     let put = |claims: &Value| {
-        ask(&client, Method::PUT, "/state/k")
+        request_current(&client, Method::PUT, "/state/k")
             .json("1")
             .bearer(&token(Algorithm::HS256, &key, claims))
     };
@@ -206,8 +207,8 @@ async fn a_public_key_verifies_and_never_signs(backend: Backend) {
     openssl(&["pkey", "-pubout", "-in"], &private, Some(&public));
     let pem = fs::read_to_string(&public).unwrap();
     // some programs write text before the key
-    let wordy = file(
-        &format!("wordy-{backend:?}.pem"),
+    let with_preamble = file(
+        &format!("with-preamble-{backend:?}.pem"),
         &format!("Bag Attributes: x\n{pem}"),
     );
     let claims = json!({"sub": "ada", "exp": get_current_timestamp() + 3_600});
@@ -217,14 +218,15 @@ async fn a_public_key_verifies_and_never_signs(backend: Backend) {
         &claims,
     );
 
-    for path in [&public, &wordy] {
+    for path in [&public, &with_preamble] {
         let server = by_token(backend, path).start();
-        let ask = |token: &str| ask(&server.client(), Method::GET, "/state").bearer(token);
+        let read_state =
+            |token: &str| request_current(&server.client(), Method::GET, "/state").bearer(token);
         let content = fs::read_to_string(path).unwrap();
         let forged = EncodingKey::from_secret(content.trim().as_bytes());
 
-        ask(&signed).ok().await;
-        ask(&token(Algorithm::HS256, &forged, &claims))
+        read_state(&signed).ok().await;
+        read_state(&token(Algorithm::HS256, &forged, &claims))
             .refused(401, "unknown_caller")
             .await;
     }
@@ -254,10 +256,10 @@ pub(super) fn openssl(args: &[&str], file: &Path, out: Option<&Path>) {
 
 with_own_servers! {
     each_user_of_the_proxy_has_one_thread,
-    who_is_no_trusted_proxy_names_nobody,
-    a_signed_id_alone_opens_nothing_where_callers_log_in,
-    pages_of_other_sites_do_not_write_in_a_users_name,
-    who_ends_the_only_thread_goes_on_with_a_new_life_of_it,
+    an_untrusted_proxy_names_no_user,
+    a_signed_id_alone_opens_nothing_with_an_identity_provider,
+    pages_of_other_sites_cannot_write_as_a_user,
+    a_user_can_reuse_an_ended_thread,
     each_subject_of_a_token_has_one_thread,
     a_public_key_verifies_and_never_signs,
     a_stream_ends_when_its_token_expires,

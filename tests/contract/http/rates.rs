@@ -33,7 +33,7 @@ async fn metric(server: &Server, limit: &str) -> u64 {
     server.metric(&name).await
 }
 
-async fn an_address_writes_as_often_as_the_limit_says(backend: Backend) {
+async fn writes_from_an_address_are_limited(backend: Backend) {
     let server = limited(backend, WRITES, "3/1d");
     let client = server.client();
     let threads: Vec<_> = (0..4).map(|_| client.thread()).collect();
@@ -52,7 +52,7 @@ async fn an_address_writes_as_often_as_the_limit_says(backend: Backend) {
     assert_eq!(metric(&server, "new_threads").await, 0);
 }
 
-async fn back_ends_have_no_address(backend: Backend) {
+async fn back_ends_are_not_limited_by_address(backend: Backend) {
     let server = Server::builder(backend)
         .set(WRITES, "1/1d")
         .set(NEW_THREADS, "1/1d")
@@ -75,7 +75,7 @@ async fn back_ends_have_no_address(backend: Backend) {
     limited_by("writes", wrong).await;
 }
 
-async fn a_key_lifts_the_limits_of_calls_that_it_has_the_right_to(backend: Backend) {
+async fn a_key_lifts_only_the_limits_of_calls_that_its_rights_cover(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_API_KEY_RIGHTS", "ops:events+kv")
         .set(WRITES, "1/1d")
@@ -91,7 +91,7 @@ async fn a_key_lifts_the_limits_of_calls_that_it_has_the_right_to(backend: Backe
     limited_by("writes", put).await;
 }
 
-async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
+async fn new_threads_from_an_address_are_limited(backend: Backend) {
     let server = limited(backend, NEW_THREADS, "4/1d");
     let client = server.client();
     let minted = client.get("/v1/threads/current").ok().await;
@@ -100,9 +100,12 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     thread.put("state/k", "1").ok().await;
     put_as_stranger(&client).ok().await;
     client.post("/v1/threads").ok().await;
-    let kept = client.thread();
+    let existing = client.thread();
     let body = r#"{"scope":"thread:current","key":"a","value":"1"}"#;
-    kept.post_beside("/v1/scopes/keys/set", body).ok().await;
+    existing
+        .post_with_thread_id("/v1/scopes/keys/set", body)
+        .ok()
+        .await;
 
     let answer = put_as_stranger(&client).send().await;
     answer.problem(429, "rate_limited");
@@ -112,19 +115,24 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     // a signed id from an earlier answer does not exempt the new thread from the limit
     let by_minted = put_as_stranger(&client).header("x-thread-id", &minted);
     limited_by("new_threads", by_minted).await;
-    let scope = client.thread().post_beside("/v1/scopes/keys/set", body);
+    let scope = client
+        .thread()
+        .post_with_thread_id("/v1/scopes/keys/set", body);
     limited_by("new_threads", scope).await;
 
     // writes to existing threads are still accepted, and a read creates no thread
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
-        kept.post_beside("/v1/scopes/keys/set", body).ok().await;
+        existing
+            .post_with_thread_id("/v1/scopes/keys/set", body)
+            .ok()
+            .await;
         client.thread().delete("").ok().await;
     }
     assert_eq!(metric(&server, "new_threads").await, 4);
 }
 
-async fn a_thread_is_written_to_as_often_as_the_limit_says_by_whomever(backend: Backend) {
+async fn writes_to_a_thread_are_limited_for_all_callers(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "4/1d");
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
@@ -135,7 +143,10 @@ async fn a_thread_is_written_to_as_often_as_the_limit_says_by_whomever(backend: 
         .await;
     thread.post("history", r#"{"id":"a","value":1}"#).ok().await;
     let kv = r#"{"scope":"thread:current","key":"a","value":"1"}"#;
-    thread.post_beside("/v1/scopes/keys/set", kv).ok().await;
+    thread
+        .post_with_thread_id("/v1/scopes/keys/set", kv)
+        .ok()
+        .await;
     let before = thread.object().await;
 
     for request in every_write(&thread) {
@@ -162,7 +173,7 @@ fn every_write(thread: &OwnThread) -> Vec<Request> {
         body.as_object_mut()
             .unwrap()
             .extend(members.as_object().unwrap().clone());
-        thread.post_beside(path, &body.to_string())
+        thread.post_with_thread_id(path, &body.to_string())
     };
     let call = json!({"tool_use": [{
         "type": "tool_use", "id": "1", "name": "kv_write", "input": {"key": "b", "value": "1"},
@@ -193,7 +204,7 @@ fn every_write(thread: &OwnThread) -> Vec<Request> {
     ]
 }
 
-async fn a_scope_that_is_none_of_a_thread_counts_by_itself(backend: Backend) {
+async fn a_scope_without_a_thread_has_its_own_limit(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "1/1d");
     let client = server.client();
     for name in ["a", "b"] {
@@ -209,7 +220,7 @@ async fn a_scope_that_is_none_of_a_thread_counts_by_itself(backend: Backend) {
     }
 }
 
-async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
+async fn a_request_counts_once_and_its_repeat_once_more(backend: Backend) {
     let server = Server::builder(backend)
         .set(THREAD_WRITES, "5/1d")
         .set(WRITES, "5/1d")
@@ -222,7 +233,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
     };
     let calls = json!({"scope": "thread:current", "tool_use": [call("a"), call("b"), call("c")]});
     thread
-        .post_beside("/v1/tool-calls", &calls.to_string())
+        .post_with_thread_id("/v1/tool-calls", &calls.to_string())
         .ok()
         .await;
     thread.merge_patch(r#"{"k":{"x":1}}"#).ok().await;
@@ -246,7 +257,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
     );
 }
 
-async fn what_a_thread_refuses_is_not_counted_for_its_address(backend: Backend) {
+async fn writes_over_a_thread_limit_do_not_count_for_the_address(backend: Backend) {
     let server = Server::builder(backend)
         .set(THREAD_WRITES, "1/1d")
         .set(NEW_THREADS, "3/1d")
@@ -271,7 +282,7 @@ async fn what_a_thread_refuses_is_not_counted_for_its_address(backend: Backend) 
     assert_ne!(problem["limit"], "thread_writes");
 }
 
-async fn clients_behind_a_trusted_proxy_count_apart(backend: Backend) {
+async fn clients_behind_a_trusted_proxy_count_separately(backend: Backend) {
     let direct = limited(backend, WRITES, "1/1d");
     let proxied = Server::builder(backend)
         .set(WRITES, "1/1d")
@@ -294,7 +305,7 @@ async fn clients_behind_a_trusted_proxy_count_apart(backend: Backend) {
     limited_by("writes", put(&direct, "203.0.113.8")).await;
 }
 
-async fn reads_count_for_nothing(backend: Backend) {
+async fn reads_do_not_count(backend: Backend) {
     let server = Server::builder(backend)
         .set(THREAD_WRITES, "1/1d")
         .set(NEW_THREADS, "1/1d")
@@ -305,9 +316,12 @@ async fn reads_count_for_nothing(backend: Backend) {
         thread.get("").ok().await;
         thread.get("state").ok().await;
         let body = r#"{"scope":"thread:current","key":"a"}"#;
-        thread.post_beside("/v1/scopes/keys/get", body).ok().await;
         thread
-            .post_beside("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#)
+            .post_with_thread_id("/v1/scopes/keys/get", body)
+            .ok()
+            .await;
+        thread
+            .post_with_thread_id("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#)
             .ok()
             .await;
     }
@@ -316,7 +330,7 @@ async fn reads_count_for_nothing(backend: Backend) {
 }
 
 /// A merge must not read stored values if a limit rejects the request.
-async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
+async fn a_merge_over_a_limit_reads_nothing(backend: Backend) {
     let server = limited(backend, THREAD_WRITES, "2/1d");
     let thread = server.client().thread();
     thread.put("state/k", "{}").ok().await;
@@ -363,7 +377,7 @@ mod on_redis {
     }
 
     #[tokio::test]
-    async fn no_address_is_in_redis_or_in_the_log_and_every_counter_ends() {
+    async fn addresses_are_not_stored_or_logged_and_every_counter_expires() {
         let redis = RedisServer::start();
         let server = Server::builder(Backend::Memory)
             .redis(&redis.url())
@@ -402,7 +416,7 @@ mod on_redis {
     const RATES: [&str; 3] = ["new_threads", "writes", "thread_writes"];
 
     #[tokio::test]
-    async fn while_the_store_is_away_it_is_as_without_limits() {
+    async fn a_limited_write_waits_for_an_unreachable_store_only_once() {
         let redis = RedisServer::start();
         let timeout = Duration::from_millis(1_000);
         let server = Server::builder(Backend::Memory)
@@ -414,8 +428,8 @@ mod on_redis {
             .start();
         let thread = server.client().thread();
         let mut times = Vec::new();
-        // retry: a request that waited for the store twice would take two timeouts every time, but a pause of the
-        // machine delays only some requests
+        // retry: waiting for the store twice takes two timeouts every time, but a pause of the machine delays only
+        // some requests
         for _ in 0..20 {
             // the first of these writes succeeds; all later writes exceed the limit
             until(async || thread.put("state/k", "1").send().await.status == 429).await;
@@ -438,15 +452,15 @@ mod on_redis {
 }
 
 with_own_servers!(
-    an_address_writes_as_often_as_the_limit_says,
-    back_ends_have_no_address,
-    a_key_lifts_the_limits_of_calls_that_it_has_the_right_to,
-    an_address_makes_as_many_threads_as_the_limit_says,
-    a_thread_is_written_to_as_often_as_the_limit_says_by_whomever,
-    a_scope_that_is_none_of_a_thread_counts_by_itself,
-    a_request_counts_once_and_so_does_its_repeat,
-    what_a_thread_refuses_is_not_counted_for_its_address,
-    clients_behind_a_trusted_proxy_count_apart,
-    reads_count_for_nothing,
-    a_merge_past_a_limit_reads_nothing,
+    writes_from_an_address_are_limited,
+    back_ends_are_not_limited_by_address,
+    a_key_lifts_only_the_limits_of_calls_that_its_rights_cover,
+    new_threads_from_an_address_are_limited,
+    writes_to_a_thread_are_limited_for_all_callers,
+    a_scope_without_a_thread_has_its_own_limit,
+    a_request_counts_once_and_its_repeat_once_more,
+    writes_over_a_thread_limit_do_not_count_for_the_address,
+    clients_behind_a_trusted_proxy_count_separately,
+    reads_do_not_count,
+    a_merge_over_a_limit_reads_nothing,
 );

@@ -19,7 +19,7 @@ impl Replicas {
     }
 }
 
-async fn at_once(
+async fn call_concurrently(
     replicas: &Replicas,
     scope: &str,
     calls: impl IntoIterator<Item = (&'static str, Value)>,
@@ -32,16 +32,16 @@ async fn at_once(
 }
 
 #[tokio::test]
-async fn writers_at_three_replicas_never_pass_the_total() {
+async fn writers_at_three_replicas_never_exceed_the_total_size() {
     let (replicas, scope) = (Replicas::start(), new_session());
     let value = "x".repeat(10_000);
-    // the scope has room for 13 of these values
+    // the size limit of the scope allows 13 of these values
     let writes = (0..60).map(|n| {
         let arguments = json!({"key": format!("k{n}"), "value": value});
         ("kv_write", arguments)
     });
 
-    let answers = at_once(&replicas, &scope, writes).await;
+    let answers = call_concurrently(&replicas, &scope, writes).await;
 
     let written = answers
         .iter()
@@ -62,7 +62,7 @@ async fn writers_at_three_replicas_never_pass_the_total() {
 }
 
 #[tokio::test]
-async fn writers_at_three_replicas_never_pass_the_number_of_keys_and_lose_no_count() {
+async fn writers_at_three_replicas_never_exceed_the_key_limit_and_lose_no_increment() {
     let (replicas, scope) = (Replicas::start(), new_session());
     let fill = json!(
         (0..250)
@@ -83,7 +83,7 @@ async fn writers_at_three_replicas_never_pass_the_number_of_keys_and_lose_no_cou
         .tool(&scope, "kv_increment", json!({"key": "k0.count"}))
         .await;
 
-    let answers = at_once(&replicas, &scope, writes).await;
+    let answers = call_concurrently(&replicas, &scope, writes).await;
 
     let refused = json!({"error": "kv exceeds 256 keys"});
     assert_eq!(
@@ -97,7 +97,7 @@ async fn writers_at_three_replicas_never_pass_the_number_of_keys_and_lose_no_cou
 }
 
 #[tokio::test]
-async fn tasks_that_are_changed_at_three_replicas_are_all_changed() {
+async fn concurrent_task_updates_at_three_replicas_all_apply() {
     let (replicas, scope) = (Replicas::start(), new_session());
     let tasks: Vec<_> = (0..20)
         .map(|n| json!({"id": n.to_string(), "content": "a", "status": "pending"}))
@@ -111,7 +111,7 @@ async fn tasks_that_are_changed_at_three_replicas_are_all_changed() {
         ("tasks_update", arguments)
     });
 
-    let answers = at_once(&replicas, &scope, updates).await;
+    let answers = call_concurrently(&replicas, &scope, updates).await;
 
     assert!(
         answers.iter().all(|answer| answer["result"]["ok"] == true),

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::support::server::{API_SECRET, Backend, Server};
 
-async fn a_page_reads_reserved_keys_and_writes_all_others(backend: Backend) {
+async fn a_browser_reads_reserved_keys_and_writes_only_others(backend: Backend) {
     let server = Server::builder(backend);
     let server = server
         .set("THREADKEEP_RESERVED_KEYS", "messages,assistant.*")
@@ -55,5 +55,5 @@ async fn a_page_reads_reserved_keys_and_writes_all_others(backend: Backend) {
 }
 
 super::with_own_servers! {
-    a_page_reads_reserved_keys_and_writes_all_others,
+    a_browser_reads_reserved_keys_and_writes_only_others,
 }

@@ -55,11 +55,11 @@ fn body_of(path: &str) -> Value {
     }
 }
 
-async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Backend) {
+async fn a_key_allows_only_the_calls_that_its_rights_cover(backend: Backend) {
     let server = limited(backend);
     let client = server.client();
     let document = client.get("/openapi.json").ok().await.json();
-    let mut answered: HashMap<&str, usize> = HashMap::new();
+    let mut allowed: HashMap<&str, usize> = HashMap::new();
 
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -90,23 +90,23 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
                 };
                 let answer = answer.send().await;
 
-                let told = format!("{right}: {method} {path} {}", answer.status);
-                assert_ne!(answer.status, 401, "{told}");
-                assert_eq!(answer.status != 403, covers(right, &needed), "{told}");
+                let context = format!("{right}: {method} {path} {}", answer.status);
+                assert_ne!(answer.status, 401, "{context}");
+                assert_eq!(answer.status != 403, covers(right, &needed), "{context}");
                 if answer.status == 403 && method != Method::HEAD {
                     let problem = answer.problem(403, "right_missing");
-                    assert_eq!(problem["right"], *needed, "{told}");
+                    assert_eq!(problem["right"], *needed, "{context}");
                 }
-                *answered.entry(right).or_default() += usize::from(answer.status != 403);
+                *allowed.entry(right).or_default() += usize::from(answer.status != 403);
             }
         }
     }
     for right in RIGHTS {
-        assert!(answered[right] > 0, "{right}");
+        assert!(allowed[right] > 0, "{right}");
     }
 }
 
-async fn a_key_of_one_namespace_sees_no_other(backend: Backend) {
+async fn a_key_of_one_namespace_cannot_access_another(backend: Backend) {
     let server = limited(backend);
     let client = server.client();
     let by = |method: Method, path: &str| {
@@ -150,7 +150,7 @@ async fn a_key_of_one_namespace_sees_no_other(backend: Backend) {
     }
 }
 
-async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
+async fn the_other_protocols_require_the_same_rights(backend: Backend) {
     let server = limited(backend);
     let client = server.client();
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
@@ -178,14 +178,14 @@ async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
         for right in RIGHTS {
             let answer = call().bearer(&secret_of(right)).send().await;
             let is_done = matches!(answer.status, 200 | 201);
-            let told = format!("{right} {needed}: {} {}", answer.status, answer.text());
-            assert_eq!(is_done, covers(right, needed), "{told}");
-            assert!(is_done || answer.status == 403, "{told}");
+            let context = format!("{right} {needed}: {} {}", answer.status, answer.text());
+            assert_eq!(is_done, covers(right, needed), "{context}");
+            assert!(is_done || answer.status == 403, "{context}");
         }
     }
 }
 
-async fn a_signed_id_opens_its_thread_whatever_key_comes_with_it(backend: Backend) {
+async fn a_signed_id_opens_its_thread_whatever_the_rights_of_the_key(backend: Backend) {
     let server = limited(backend);
     let thread = server.client().thread();
     let path = format!("/v1/threads/{}/state", thread.id);
@@ -216,18 +216,18 @@ async fn a_key_that_may_write_gets_the_signed_id_of_a_thread(backend: Backend) {
         ("threads", json!(thread.signed)),
         ("threads.read", Value::Null),
     ] {
-        let ask = async |path: &str| {
+        let read = async |path: &str| {
             let request = client.get(path).bearer(&secret_of(right));
             request.ok().await.json()
         };
-        assert_eq!(ask(&one).await["signed_id"], expected, "{right}");
+        assert_eq!(read(&one).await["signed_id"], expected, "{right}");
         assert_eq!(
-            ask(&format!("{one}?peek=true")).await["signed_id"],
+            read(&format!("{one}?peek=true")).await["signed_id"],
             expected
         );
         for path in ["/v1/threads", "/v1/threads?owner=ann"] {
             assert_eq!(
-                ask(path).await["threads"][0]["signed_id"],
+                read(path).await["threads"][0]["signed_id"],
                 expected,
                 "{right} {path}"
             );
@@ -235,23 +235,23 @@ async fn a_key_that_may_write_gets_the_signed_id_of_a_thread(backend: Backend) {
     }
 }
 
-async fn a_key_is_told_its_name_and_rights(server: &Server) {
-    let ask = |key: &str| server.client().get("/v1/api-keys/current").bearer(key);
+async fn a_key_can_read_its_name_and_rights(server: &Server) {
+    let read_key = |key: &str| server.client().get("/v1/api-keys/current").bearer(key);
 
-    let told = ask(API_SECRET).ok().await.json();
+    let key_object = read_key(API_SECRET).ok().await.json();
 
-    assert_eq!(told, json!({"name": "ops", "rights": ["all"]}));
-    ask("wrong").refused(401, "invalid_api_key").await;
+    assert_eq!(key_object, json!({"name": "ops", "rights": ["all"]}));
+    read_key("wrong").refused(401, "invalid_api_key").await;
     let none = server.client().get("/v1/api-keys/current");
     none.refused(401, "api_key_required").await;
     // reject two `authorization` headers, because a proxy might check one of them and this server the other
     for second in [API_SECRET, "wrong"] {
-        let both = ask(API_SECRET).bearer(second);
+        let both = read_key(API_SECRET).bearer(second);
         both.refused(401, "invalid_api_key").await;
     }
 }
 
-async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend) {
+async fn operator_calls_are_audited_without_the_ids_in_their_paths(backend: Backend) {
     let server = limited(backend);
     let client = server.client();
     let path = "/v1/webhooks/an-endpoint-to-hide";
@@ -275,19 +275,19 @@ async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend
         .filter_map(|line| serde_json::from_str(line).ok())
         .filter(|line: &Value| line["message"] == "audit: API key used")
         .collect();
-    let told = |name: &str| {
+    let column = |name: &str| {
         lines
             .iter()
             .map(|line| line[name].clone())
             .collect::<Vec<_>>()
     };
     let keys = ["webhooks", "kv", "owners", "owners"];
-    assert_eq!(told("api_key"), keys, "{log}");
-    assert_eq!(told("status"), [404, 403, 200, 200]);
-    assert_eq!(told("code")[..2], ["not_found", "right_missing"]);
-    assert_eq!(told("method")[2..], ["GET", "DELETE"]);
+    assert_eq!(column("api_key"), keys, "{log}");
+    assert_eq!(column("status"), [404, 403, 200, 200]);
+    assert_eq!(column("code")[..2], ["not_found", "right_missing"]);
+    assert_eq!(column("method")[2..], ["GET", "DELETE"]);
     let routes = ["/v1/webhooks/{id}", "/v1/owners/{owner}"].map(|route| [route; 2]);
-    assert_eq!(told("route"), routes.concat());
+    assert_eq!(column("route"), routes.concat());
     for (line, part) in lines.iter().zip(["id", "id", "owner", "owner"]) {
         let parts = line["parts"].as_str().unwrap();
         assert!(parts.starts_with(&format!("{part}=#")), "{parts}");
@@ -295,12 +295,12 @@ async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend
     assert!(!log.contains("to-hide"), "{log}");
 }
 
-over_both_stores!(a_key_is_told_its_name_and_rights);
+over_both_stores!(a_key_can_read_its_name_and_rights);
 with_own_servers!(
-    a_key_makes_the_calls_that_its_rights_cover_and_no_others,
-    a_key_of_one_namespace_sees_no_other,
-    the_other_protocols_ask_for_the_same_rights,
-    a_signed_id_opens_its_thread_whatever_key_comes_with_it,
+    a_key_allows_only_the_calls_that_its_rights_cover,
+    a_key_of_one_namespace_cannot_access_another,
+    the_other_protocols_require_the_same_rights,
+    a_signed_id_opens_its_thread_whatever_the_rights_of_the_key,
     a_key_that_may_write_gets_the_signed_id_of_a_thread,
-    calls_of_operators_leave_a_line_without_what_they_name,
+    operator_calls_are_audited_without_the_ids_in_their_paths,
 );

@@ -9,7 +9,7 @@ async fn rotate(thread: &OwnThread) -> Answer {
     thread.post("rotate", "").ok().await
 }
 
-fn named(server: &Server, answer: &Answer) -> OwnThread {
+fn returned_thread(server: &Server, answer: &Answer) -> OwnThread {
     let object = answer.json();
     let thread = server.client().thread_of(object["id"].as_str().unwrap());
     assert_eq!(object["signed_id"], thread.signed.as_str());
@@ -31,7 +31,7 @@ async fn a_caller_gets_its_thread_under_a_new_signed_id(server: &Server) {
     let rotated = rotate(&thread).await;
 
     assert_eq!(rotated.status, 200);
-    let new = named(server, &rotated);
+    let new = returned_thread(server, &rotated);
     assert_ne!(new.id, thread.id);
     assert!(rotated.etag().starts_with("\"2-"));
     let cookie = rotated.header("set-cookie").unwrap();
@@ -96,7 +96,7 @@ async fn a_visitor_without_a_thread_only_gets_a_new_id(server: &Server) {
 
     let rotated = rotate(&thread).await;
 
-    let new = named(server, &rotated);
+    let new = returned_thread(server, &rotated);
     let object = rotated.json();
     assert_eq!(
         (&object["exists"], &object["version"]),
@@ -114,11 +114,11 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     let by_key = |thread: &OwnThread| thread.post("rotate", "").header("idempotency-key", key);
 
     let first = by_key(&thread).ok().await;
-    let new = named(server, &first);
+    let new = returned_thread(server, &first);
 
     // the repeat may name the old id or the new id, depending on whether the client has stored the new cookie
-    for named in [&thread, &new] {
-        let again = by_key(named).ok().await;
+    for sender in [&thread, &new] {
+        let again = by_key(sender).ok().await;
         assert_eq!(again.text(), first.text());
         assert_eq!(again.header("x-thread-id"), Some(new.signed.as_str()));
         assert!(again.header("set-cookie").unwrap().contains(&new.id));
@@ -128,7 +128,7 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     reused.refused(422, "idempotency_key_reused").await;
 }
 
-async fn a_thread_moves_only_under_its_conditions(server: &Server) {
+async fn a_rotation_respects_turns_and_conditions(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     let turn = thread.post("turn", r#"{"exclusive":true}"#).ok().await;
@@ -144,12 +144,12 @@ async fn a_thread_moves_only_under_its_conditions(server: &Server) {
 
     let request = thread.post("rotate", "");
     let request = request.header(by_turn.0, by_turn.1);
-    let new = named(server, &request.header("if-match", "\"1\"").ok().await);
-    // the turn is still valid after the rotation
-    let others = new.put("state/k", "2");
-    others.refused(409, "turn_taken").await;
-    let own = new.put("state/k", "2").header(by_turn.0, by_turn.1);
-    own.ok().await;
+    let new = returned_thread(server, &request.header("if-match", "\"1\"").ok().await);
+    // the turn (the lease of the thread) is still valid after the rotation
+    let other_write = new.put("state/k", "2");
+    other_write.refused(409, "turn_taken").await;
+    let own_write = new.put("state/k", "2").header(by_turn.0, by_turn.1);
+    own_write.ok().await;
     let end = new.delete("turn").header(by_turn.0, by_turn.1);
     assert_eq!(end.send().await.status, 204);
 }
@@ -162,30 +162,30 @@ async fn rotate_refused(thread: &OwnThread, headers: &[(&str, &str)], status: u1
     request.refused(status, code).await;
 }
 
-async fn a_back_end_moves_any_thread(server: &Server) {
+async fn a_back_end_rotates_any_thread(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
     let rotated = thread.by_api_key(Method::POST, "rotate").ok().await;
 
-    let new = named(server, &rotated);
+    let new = returned_thread(server, &rotated);
     assert_eq!(rotated.header("set-cookie"), None);
     assert_eq!(new.state().await, r#"{"k":1}"#);
     let path = format!("/v1/threads/{}/rotate", new.id);
     let own = server.client().post(&path);
     let rotated = own.header("x-thread-id", &new.signed).ok().await;
-    let newest = named(server, &rotated);
+    let newest = returned_thread(server, &rotated);
     assert_eq!(newest.state().await, r#"{"k":1}"#);
     let stranger = server.client().post(&path);
     stranger.refused(401, "api_key_required").await;
 }
 
-async fn a_stream_ends_with_the_move_and_goes_on_under_the_new_id(server: &Server) {
+async fn a_stream_ends_at_a_rotation_and_resumes_under_the_new_id(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     let mut events = thread.get("events").listen().await;
 
-    let new = named(server, &rotate(&thread).await);
+    let new = returned_thread(server, &rotate(&thread).await);
     new.put("state/k", "2").ok().await;
 
     let rotated = events.next().await;
@@ -195,15 +195,15 @@ async fn a_stream_ends_with_the_move_and_goes_on_under_the_new_id(server: &Serve
     assert_eq!(rotated.about()["sequence"], 2);
     assert!(events.try_next().await.is_none());
     let cursor = events.cursor.clone();
-    let on = |thread: &OwnThread| thread.get("events").header("last-event-id", &cursor);
-    let mut events = on(&new).listen().await;
+    let resume = |thread: &OwnThread| thread.get("events").header("last-event-id", &cursor);
+    let mut events = resume(&new).listen().await;
     let updated = events.next().await;
     assert_eq!(updated.words(), "thread.updated 2");
     assert_eq!(updated.about()["sequence"], 3);
-    on(&thread).refused(400, "invalid_cursor").await;
+    resume(&thread).refused(400, "invalid_cursor").await;
 }
 
-async fn a_reader_that_comes_back_late_learns_of_the_move(server: &Server) {
+async fn a_returning_listener_learns_of_the_rotation(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     let mut events = thread.get("events").listen().await;
@@ -213,7 +213,7 @@ async fn a_reader_that_comes_back_late_learns_of_the_move(server: &Server) {
     let cursor = events.cursor.clone();
     drop(events);
 
-    let new = named(server, &rotate(&thread).await);
+    let new = returned_thread(server, &rotate(&thread).await);
 
     let events = thread.get("events").header("last-event-id", &cursor);
     let mut events = events.listen().await;
@@ -223,13 +223,13 @@ async fn a_reader_that_comes_back_late_learns_of_the_move(server: &Server) {
     assert!(events.try_next().await.is_none());
 }
 
-async fn a_move_is_in_the_stream_of_all_events(server: &Server) {
+async fn a_rotation_is_in_the_stream_of_all_events(server: &Server) {
     let events = server.client().get("/v1/events?type=thread.rotated");
     let mut events = events.bearer(API_SECRET).listen().await;
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
-    let new = named(server, &rotate(&thread).await);
+    let new = returned_thread(server, &rotate(&thread).await);
 
     loop {
         let event = events.next().await;
@@ -241,7 +241,7 @@ async fn a_move_is_in_the_stream_of_all_events(server: &Server) {
     }
 }
 
-async fn an_id_of_a_provider_does_not_change(backend: Backend) {
+async fn an_id_of_a_provider_cannot_be_rotated(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_IDENTITY", "header")
         .set("THREADKEEP_IDENTITY_HEADER", "x-user")
@@ -264,7 +264,7 @@ async fn an_id_of_a_provider_does_not_change(backend: Backend) {
     assert_eq!(state.json(), json!({"k": 1}));
 }
 
-async fn owners_keep_their_threads(backend: Backend) {
+async fn owners_keep_their_rotated_threads(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_OWNER", "header")
         .set("THREADKEEP_IDENTITY_HEADER", "x-user")
@@ -296,14 +296,14 @@ super::over_both_stores!(
     a_browser_gets_the_new_id_as_its_cookie,
     a_visitor_without_a_thread_only_gets_a_new_id,
     a_repeat_gets_the_first_answer,
-    a_thread_moves_only_under_its_conditions,
-    a_back_end_moves_any_thread,
-    a_stream_ends_with_the_move_and_goes_on_under_the_new_id,
-    a_reader_that_comes_back_late_learns_of_the_move,
-    a_move_is_in_the_stream_of_all_events,
+    a_rotation_respects_turns_and_conditions,
+    a_back_end_rotates_any_thread,
+    a_stream_ends_at_a_rotation_and_resumes_under_the_new_id,
+    a_returning_listener_learns_of_the_rotation,
+    a_rotation_is_in_the_stream_of_all_events,
 );
 
 super::with_own_servers!(
-    an_id_of_a_provider_does_not_change,
-    owners_keep_their_threads
+    an_id_of_a_provider_cannot_be_rotated,
+    owners_keep_their_rotated_threads
 );

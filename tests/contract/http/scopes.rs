@@ -10,7 +10,7 @@ fn send(client: &Client, path: &str, body: Value) -> Request {
     client.back_end(&format!("/v1/scopes/{path}"), &body)
 }
 
-async fn keys_are_any_text_and_never_in_a_path(server: &Server) {
+async fn keys_are_any_text(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let keys = ["", "a:b/c", "line\nfeed", "é", "\u{0}", "..", "__proto__"];
 
@@ -58,7 +58,7 @@ async fn keys_are_any_text_and_never_in_a_path(server: &Server) {
     assert_eq!(absent.json()["value"], Value::Null);
 }
 
-async fn many_keys_are_got_and_set_at_once(server: &Server) {
+async fn many_keys_are_read_and_set_in_one_request(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let entries =
         json!([{"key": "a", "value": "1"}, {"key": "b", "value": "2", "ttl_seconds": 100}]);
@@ -149,7 +149,7 @@ async fn writes_are_conditional(server: &Server) {
         .await;
 }
 
-async fn counters_are_exact_and_many_writers_lose_nothing(server: &Server) {
+async fn counters_are_exact_under_concurrent_writes(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let up = |by: i64| {
         send(
@@ -204,7 +204,7 @@ async fn a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it(server: &Ser
     until(async || keys().await == json!(["kept"])).await;
 }
 
-async fn tasks_are_set_changed_and_guarded(server: &Server) {
+async fn tasks_are_set_updated_and_protected(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let tasks = json!([{"content": "a", "status": "pending"}, {"id": "x", "content": "b", "status": "completed"}]);
     let set = json!({"scope": scope, "tasks": tasks});
@@ -256,27 +256,32 @@ async fn tasks_are_set_changed_and_guarded(server: &Server) {
 }
 
 /// A retry returns the first answer even if later writes have made the request invalid.
-async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Server) {
+async fn a_task_write_is_replayed_after_later_changes(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let tasks = async |tasks: Value| {
         let set = json!({"scope": scope, "tasks": tasks});
         client.scope("tasks/set", set).await
     };
-    let (some, none) = (json!([{"content": "a", "status": "pending"}]), json!([]));
+    let (one_task, no_tasks) = (json!([{"content": "a", "status": "pending"}]), json!([]));
     for (before, path, body, after) in [
         (
-            &some,
+            &one_task,
             "tasks/update",
             json!({"index": 0, "status": "completed"}),
-            &none,
+            &no_tasks,
         ),
         (
-            &none,
+            &no_tasks,
             "tasks/set",
             json!({"tasks": [], "keep_unfinished": true}),
-            &some,
+            &one_task,
         ),
-        (&none, "clear", json!({"keep_unfinished": true}), &some),
+        (
+            &no_tasks,
+            "clear",
+            json!({"keep_unfinished": true}),
+            &one_task,
+        ),
     ] {
         let send = |scope: &str, mut body: Value| {
             body["scope"] = json!(scope);
@@ -355,7 +360,7 @@ async fn every_write_may_be_repeated(server: &Server) {
     assert_eq!(list.json(), json!({"keys": ["b"], "version": 1}));
 }
 
-async fn an_end_takes_its_condition_in_the_body_alone(server: &Server) {
+async fn an_end_accepts_its_condition_only_in_the_body(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let set = json!({"scope": scope, "key": "a", "value": ""});
     client.scope("keys/set", set).await;
@@ -433,7 +438,7 @@ async fn a_scope_is_described_cleared_and_ended(server: &Server) {
     assert_eq!(describe().await["exists"], false);
 }
 
-async fn kinds_and_ids_do_not_meet(server: &Server) {
+async fn scopes_of_different_kinds_and_ids_are_separate(server: &Server) {
     let client = server.client();
     let id = format!("{:032x}", rand::random::<u128>());
     let kinds = ["tool", "session", "personality"];
@@ -456,7 +461,7 @@ async fn kinds_and_ids_do_not_meet(server: &Server) {
 async fn a_thread_has_a_scope_beside_its_state(server: &Server) {
     let thread = server.client().thread();
     let send = |path: &str, body: Value| {
-        thread.post_beside(&format!("/v1/scopes/{path}"), &body.to_string())
+        thread.post_with_thread_id(&format!("/v1/scopes/{path}"), &body.to_string())
     };
     let set = |key: &str| json!({"scope": "thread:current", "key": key, "value": "1"});
 
@@ -466,7 +471,7 @@ async fn a_thread_has_a_scope_beside_its_state(server: &Server) {
     assert_eq!(
         thread.object().await["version"],
         1,
-        "their versions are apart"
+        "the scope has its own version"
     );
     let problem = send("keys/set", set("free text"))
         .refused(400, "invalid_key")
@@ -487,7 +492,7 @@ async fn a_thread_has_a_scope_beside_its_state(server: &Server) {
     assert_eq!(read.json()["keys"], json!([]));
 }
 
-async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let long = "k".repeat(1_025);
 
@@ -657,7 +662,7 @@ async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
     );
 }
 
-async fn without_an_api_key_all_but_the_own_thread_is_shut(server: &Server) {
+async fn without_an_api_key_other_scopes_are_refused(server: &Server) {
     let (client, thread) = (server.client(), server.client().thread());
     for path in [
         "keys/get",
@@ -694,18 +699,18 @@ async fn without_an_api_key_all_but_the_own_thread_is_shut(server: &Server) {
 }
 
 over_both_stores!(
-    keys_are_any_text_and_never_in_a_path,
-    many_keys_are_got_and_set_at_once,
+    keys_are_any_text,
+    many_keys_are_read_and_set_in_one_request,
     writes_are_conditional,
-    counters_are_exact_and_many_writers_lose_nothing,
+    counters_are_exact_under_concurrent_writes,
     a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it,
-    tasks_are_set_changed_and_guarded,
-    a_write_of_tasks_is_answered_again_whatever_became_of_them,
+    tasks_are_set_updated_and_protected,
+    a_task_write_is_replayed_after_later_changes,
     every_write_may_be_repeated,
-    an_end_takes_its_condition_in_the_body_alone,
+    an_end_accepts_its_condition_only_in_the_body,
     a_scope_is_described_cleared_and_ended,
-    kinds_and_ids_do_not_meet,
+    scopes_of_different_kinds_and_ids_are_separate,
     a_thread_has_a_scope_beside_its_state,
-    what_is_broken_in_a_request_is_a_problem,
-    without_an_api_key_all_but_the_own_thread_is_shut,
+    malformed_requests_are_refused,
+    without_an_api_key_other_scopes_are_refused,
 );

@@ -8,11 +8,11 @@ use tokio::time::{sleep, timeout};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-const HEAD: Duration = Duration::from_secs(5);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for anything that the server does after a few seconds. Long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// How long the server waits for the next byte of a body.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Time that the server waits for the next byte of a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn start() -> Server {
@@ -25,20 +25,20 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address()).await.unwrap()
 }
 
-/// Waits until the server closes the connection, and asserts that this happens no sooner than `least` after `start`.
+/// Waits until the server closes the connection, and asserts that this happens no sooner than `minimum` after `start`.
 /// Returns the bytes received until then.
-async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
+async fn closed_after(stream: &mut TcpStream, start: Instant, minimum: Duration) -> String {
     let mut rest = Vec::new();
     let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
     // a reset connection also counts as closed
     drop(read.expect("the server should close the connection"));
     let took = start.elapsed();
-    assert!(took >= least, "{took:?}");
+    assert!(took >= minimum, "{took:?}");
     String::from_utf8(rest).unwrap()
 }
 
 #[tokio::test]
-async fn a_first_head_that_does_not_end_is_given_up() {
+async fn an_incomplete_first_head_times_out() {
     let server = start();
     let start = Instant::now();
     let mut stream = connect(&server).await;
@@ -47,13 +47,13 @@ async fn a_first_head_that_does_not_end_is_given_up() {
         .await
         .unwrap();
 
-    let answer = closed_after(&mut stream, start, HEAD / 2).await;
+    let answer = closed_after(&mut stream, start, HEAD_TIMEOUT / 2).await;
 
     assert_eq!(raw::status(&answer), 408, "{answer}");
 }
 
 #[tokio::test]
-async fn a_later_head_that_comes_byte_by_byte_is_given_up() {
+async fn a_later_head_sent_byte_by_byte_times_out() {
     let server = start();
     let start = Instant::now();
     let mut stream = connect(&server).await;
@@ -75,15 +75,15 @@ async fn a_later_head_that_comes_byte_by_byte_is_given_up() {
     tokio::select! {
         () = dripping => {}
         read = reader.read_to_end(&mut rest) => drop(read),
-        () = sleep(WAIT_LIMIT) => panic!("it waits for more"),
+        () = sleep(WAIT_LIMIT) => panic!("the server still waits"),
     }
 
-    assert!(start.elapsed() >= HEAD / 2, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= HEAD_TIMEOUT / 2, "{:?}", start.elapsed());
     assert!(rest.is_empty(), "{rest:?}");
 }
 
 #[tokio::test]
-async fn a_part_of_a_head_behind_a_request_is_given_up() {
+async fn a_partial_head_after_a_request_times_out() {
     let server = start();
     let mut stream = connect(&server).await;
     stream
@@ -93,7 +93,7 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    // after the time limit for the head, the server waits just as long for the client to close the connection
+    // the server waits for the rest of the head, and then just as long for the client to close the connection
     closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
@@ -127,28 +127,28 @@ async fn an_idle_connection_serves_its_next_request() {
 
     // the server still limits the time for a head
     stream.write_all(b"GET /hea").await.unwrap();
-    closed_after(&mut stream, Instant::now(), HEAD / 2).await;
+    closed_after(&mut stream, Instant::now(), HEAD_TIMEOUT / 2).await;
 }
 
 #[tokio::test]
-async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
+async fn a_stalled_body_is_refused_and_a_slow_one_is_accepted() {
     let server = start();
     let put = |path: &str| {
         let length = "content-length: 10\r\n";
         format!("PUT /v1/threads/current/{path} HTTP/1.1\r\nhost: x\r\n{length}\r\n")
     };
-    let mut still = connect(&server).await;
-    still
+    let mut stalled = connect(&server).await;
+    stalled
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    // send the body for longer than the time limit for heads, but with gaps shorter than `SILENCE`; retry after a pause
+    // send the body for longer than `HEAD_TIMEOUT`, but with gaps below `BODY_TIMEOUT`; retry if the machine paused
     for _ in 0..10 {
         let mut slow = connect(&server).await;
         slow.write_all(GET.as_bytes()).await.unwrap();
         raw::read_response(&mut slow).await;
-        let (begun, mut longest) = (Instant::now(), Duration::ZERO);
-        let mut last = begun;
+        let (begin, mut longest) = (Instant::now(), Duration::ZERO);
+        let mut last = begin;
         slow.write_all(put("state/k").as_bytes()).await.unwrap();
         for _ in 0..10 {
             sleep(Duration::from_millis(700)).await;
@@ -158,11 +158,11 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
             last = Instant::now();
         }
         let done = raw::read_response(&mut slow).await;
-        if longest.max(last.elapsed()) > SILENCE / 2 || begun.elapsed() > 2 * SILENCE {
+        if longest.max(last.elapsed()) > BODY_TIMEOUT / 2 || begin.elapsed() > 2 * BODY_TIMEOUT {
             continue;
         }
         assert_eq!(raw::status(&done), 200, "{done}");
-        let refused = raw::read_response(&mut still).await;
+        let refused = raw::read_response(&mut stalled).await;
         assert_eq!(raw::status(&refused), 400, "{refused}");
         return;
     }
@@ -185,7 +185,7 @@ async fn a_connection_whose_chunked_body_does_not_end_is_closed_after_the_answer
 }
 
 #[tokio::test]
-async fn an_answer_that_is_taken_slowly_comes_whole() {
+async fn a_slow_reader_receives_the_whole_answer() {
     const BYTES: usize = 12 * 1_048_576;
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_KEEP_ALIVE_SECONDS", 1)
@@ -203,17 +203,17 @@ async fn an_answer_that_is_taken_slowly_comes_whole() {
     let (start, mut taken) = (Instant::now(), 0);
     let mut buffer = vec![0; BYTES / 24];
     while taken < BYTES {
-        let most = buffer.len().min(BYTES - taken);
-        let count = stream.read_exact(&mut buffer[..most]).await;
+        let length = buffer.len().min(BYTES - taken);
+        let count = stream.read_exact(&mut buffer[..length]).await;
         taken += count.unwrap_or_else(|error| panic!("{error} after {taken} bytes"));
         sleep(Duration::from_millis(500)).await;
     }
 
-    assert!(start.elapsed() > HEAD + 2 * Duration::from_secs(1));
+    assert!(start.elapsed() > HEAD_TIMEOUT + 2 * Duration::from_secs(1));
 }
 
 #[tokio::test]
-async fn a_connection_is_watched_again_when_its_stream_has_ended() {
+async fn time_limits_apply_again_after_a_stream_has_ended() {
     let server = start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
@@ -230,7 +230,7 @@ async fn a_connection_is_watched_again_when_its_stream_has_ended() {
 }
 
 #[tokio::test]
-async fn a_stream_of_events_may_be_silent_for_as_long_as_it_likes() {
+async fn an_event_stream_never_times_out() {
     let server = start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
@@ -243,24 +243,24 @@ async fn a_stream_of_events_may_be_silent_for_as_long_as_it_likes() {
     let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\n{accept}{own}\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     assert_eq!(raw::status(&raw::read_head(&mut stream).await), 200);
-    sleep(2 * HEAD).await;
+    sleep(2 * HEAD_TIMEOUT).await;
 
     thread.put("state/k", "2").ok().await;
 
-    let mut seen = String::new();
-    let told = async {
+    let mut received = String::new();
+    let reading = async {
         let mut buffer = [0; 1_024];
-        while !seen.contains("thread.updated") {
+        while !received.contains("thread.updated") {
             let count = stream.read(&mut buffer).await.unwrap();
-            assert_ne!(count, 0, "it was closed after {seen}");
-            seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+            assert_ne!(count, 0, "the stream was closed after {received}");
+            received.push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     };
-    timeout(WAIT_LIMIT, told).await.expect("an event");
+    timeout(WAIT_LIMIT, reading).await.expect("an event");
 }
 
 #[tokio::test]
-async fn connections_past_the_most_wait_for_their_turn() {
+async fn connections_over_the_limit_wait() {
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_WORKERS", 1)
         .set("THREADKEEP_WORKER_MAX_CONNECTIONS", 1)

@@ -11,7 +11,7 @@ fn assert_receipt(answer: &Answer, version: u64, size_bytes: usize) {
     assert!(answer.etag().starts_with(&format!("\"{version}-")));
 }
 
-async fn a_thread_never_written_reads_as_empty(server: &Server) {
+async fn an_absent_thread_reads_as_empty(server: &Server) {
     let thread = server.client().thread();
 
     assert_eq!(thread.state().await, "{}");
@@ -33,7 +33,7 @@ async fn a_value_is_set_and_read(server: &Server) {
     assert_eq!(value.etag(), second.etag());
 }
 
-async fn the_state_comes_sorted_by_the_bytes_of_its_keys(server: &Server) {
+async fn the_state_is_sorted_by_the_bytes_of_its_keys(server: &Server) {
     let thread = server.client().thread();
 
     thread
@@ -54,7 +54,7 @@ async fn the_state_comes_sorted_by_the_bytes_of_its_keys(server: &Server) {
     );
 }
 
-async fn some_keys_of_the_state_are_read_alone(server: &Server) {
+async fn selected_keys_of_the_state_can_be_read(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":1,"b":2,"c d":3}"#).ok().await;
 
@@ -77,7 +77,7 @@ async fn some_keys_of_the_state_are_read_alone(server: &Server) {
         .await;
 }
 
-async fn replacing_the_state_leaves_nothing_of_the_old(server: &Server) {
+async fn replacing_the_state_removes_the_old_keys(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":1,"b":2}"#).ok().await;
 
@@ -87,7 +87,7 @@ async fn replacing_the_state_leaves_nothing_of_the_old(server: &Server) {
     assert_eq!(thread.state().await, r#"{"c":3}"#);
 }
 
-async fn of_a_key_given_twice_the_last_value_counts(server: &Server) {
+async fn the_last_value_of_a_repeated_key_counts(server: &Server) {
     let thread = server.client().thread();
 
     thread
@@ -120,21 +120,21 @@ async fn a_state_is_an_object(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn deleting_a_key_says_whether_it_was_there(server: &Server) {
+async fn deleting_a_key_returns_whether_it_existed(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":1,"b":2}"#).ok().await;
 
-    let there = thread.delete("state/a").ok().await;
-    let gone = thread.delete("state/a").ok().await;
+    let existing = thread.delete("state/a").ok().await;
+    let absent = thread.delete("state/a").ok().await;
 
-    assert_receipt(&there, 2, r#"{"b":2}"#.len());
-    assert_eq!(there.json()["deleted"], true);
-    assert_receipt(&gone, 3, r#"{"b":2}"#.len());
-    assert_eq!(gone.json()["deleted"], false);
+    assert_receipt(&existing, 2, r#"{"b":2}"#.len());
+    assert_eq!(existing.json()["deleted"], true);
+    assert_receipt(&absent, 3, r#"{"b":2}"#.len());
+    assert_eq!(absent.json()["deleted"], false);
     assert_eq!(thread.state().await, r#"{"b":2}"#);
 }
 
-async fn a_write_that_changes_nothing_makes_the_thread_all_the_same(server: &Server) {
+async fn a_write_that_changes_nothing_creates_the_thread(server: &Server) {
     let client = server.client();
 
     let deleted = client.thread().delete("state/k").ok().await;
@@ -218,7 +218,7 @@ async fn a_merge_that_fails_changes_nothing_and_names_the_operation(server: &Ser
     assert_eq!(after.etag(), before.etag());
 }
 
-async fn an_operation_is_judged_by_what_those_before_it_did(server: &Server) {
+async fn an_operation_sees_the_effects_of_earlier_operations(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -322,7 +322,7 @@ async fn a_merge_has_a_list_of_one_to_a_thousand_operations(server: &Server) {
     assert_eq!(thread.state().await, r#"{"n":1000}"#);
 }
 
-async fn a_merge_patch_merges_as_the_rfc_says(server: &Server) {
+async fn a_merge_patch_follows_the_rfc(server: &Server) {
     let thread = server.client().thread();
     thread
         .put(
@@ -344,7 +344,7 @@ async fn a_merge_patch_merges_as_the_rfc_says(server: &Server) {
     assert_eq!(thread.state().await, state);
 }
 
-async fn a_merge_patch_keeps_no_null_of_its_own(server: &Server) {
+async fn a_merge_patch_stores_no_null_members(server: &Server) {
     let thread = server.client().thread();
     thread
         .put("state", r#"{"a":null,"b":[null],"s":1}"#)
@@ -364,7 +364,7 @@ async fn a_merge_patch_keeps_no_null_of_its_own(server: &Server) {
     );
 }
 
-async fn a_merge_patch_leaves_what_it_does_not_touch_to_the_byte(server: &Server) {
+async fn a_merge_patch_keeps_other_members_to_the_byte(server: &Server) {
     let thread = server.client().thread();
     thread
         .put(
@@ -382,7 +382,7 @@ async fn a_merge_patch_leaves_what_it_does_not_touch_to_the_byte(server: &Server
     );
 }
 
-async fn merge_patches_at_once_all_win(server: &Server) {
+async fn concurrent_merge_patches_all_apply(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/o", "{}").ok().await;
 
@@ -399,7 +399,7 @@ async fn merge_patches_at_once_all_win(server: &Server) {
     assert!(value.etag().starts_with("\"17-"));
 }
 
-async fn head_answers_wherever_get_does(server: &Server) {
+async fn head_works_wherever_get_does(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state", r#"{"a":[1,2,3]}"#).ok().await;
@@ -424,7 +424,7 @@ async fn head_answers_wherever_get_does(server: &Server) {
     }
 }
 
-async fn pushes_at_once_all_win(server: &Server) {
+async fn concurrent_pushes_all_apply(server: &Server) {
     let thread = server.client().thread();
 
     let pushes: Vec<_> = (0..32)
@@ -441,7 +441,7 @@ async fn pushes_at_once_all_win(server: &Server) {
     assert!(log.etag().starts_with("\"32-"));
 }
 
-async fn a_key_that_is_asked_for_a_thousand_times_is_answered_once(server: &Server) {
+async fn a_key_that_is_requested_a_thousand_times_is_returned_once(server: &Server) {
     let thread = server.client().thread();
     let large = format!("\"{}\"", "x".repeat(100_000));
     thread.put("state/a", &large).ok().await;
@@ -452,7 +452,7 @@ async fn a_key_that_is_asked_for_a_thousand_times_is_answered_once(server: &Serv
     assert_eq!(answer.text(), format!("{{\"a\":{large}}}"));
 }
 
-async fn a_write_whose_body_is_too_large_is_not_done_even_if_it_needs_none(server: &Server) {
+async fn a_delete_with_a_body_that_is_too_large_changes_nothing(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -466,28 +466,28 @@ async fn a_write_whose_body_is_too_large_is_not_done_even_if_it_needs_none(serve
 }
 
 over_both_stores!(
-    a_key_that_is_asked_for_a_thousand_times_is_answered_once,
-    a_write_whose_body_is_too_large_is_not_done_even_if_it_needs_none,
-    a_thread_never_written_reads_as_empty,
+    a_key_that_is_requested_a_thousand_times_is_returned_once,
+    a_delete_with_a_body_that_is_too_large_changes_nothing,
+    an_absent_thread_reads_as_empty,
     a_value_is_set_and_read,
-    the_state_comes_sorted_by_the_bytes_of_its_keys,
-    some_keys_of_the_state_are_read_alone,
-    replacing_the_state_leaves_nothing_of_the_old,
-    of_a_key_given_twice_the_last_value_counts,
+    the_state_is_sorted_by_the_bytes_of_its_keys,
+    selected_keys_of_the_state_can_be_read,
+    replacing_the_state_removes_the_old_keys,
+    the_last_value_of_a_repeated_key_counts,
     a_state_is_an_object,
-    deleting_a_key_says_whether_it_was_there,
-    a_write_that_changes_nothing_makes_the_thread_all_the_same,
+    deleting_a_key_returns_whether_it_existed,
+    a_write_that_changes_nothing_creates_the_thread,
     clearing_keeps_the_thread,
     operations_run_in_order_as_one_version,
     a_merge_that_fails_changes_nothing_and_names_the_operation,
-    an_operation_is_judged_by_what_those_before_it_did,
+    an_operation_sees_the_effects_of_earlier_operations,
     a_malformed_operation_is_named_by_its_index,
     an_illegal_key_of_an_operation_is_named_by_its_index,
     a_merge_has_a_list_of_one_to_a_thousand_operations,
-    a_merge_patch_merges_as_the_rfc_says,
-    a_merge_patch_keeps_no_null_of_its_own,
-    a_merge_patch_leaves_what_it_does_not_touch_to_the_byte,
-    merge_patches_at_once_all_win,
-    head_answers_wherever_get_does,
-    pushes_at_once_all_win,
+    a_merge_patch_follows_the_rfc,
+    a_merge_patch_stores_no_null_members,
+    a_merge_patch_keeps_other_members_to_the_byte,
+    concurrent_merge_patches_all_apply,
+    head_works_wherever_get_does,
+    concurrent_pushes_all_apply,
 );

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use crate::support::client::Request;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-fn ask(server: &Server) -> Request {
+fn stats_request(server: &Server) -> Request {
     server.client().get("/v1/stats").bearer(API_SECRET)
 }
 
 async fn stats(server: &Server) -> Value {
-    ask(server).ok().await.json()
+    stats_request(server).ok().await.json()
 }
 
 async fn the_busiest_threads_and_the_largest_states_are_listed(backend: Backend) {
@@ -82,7 +82,7 @@ async fn the_busiest_threads_and_the_largest_states_are_listed(backend: Backend)
     );
 }
 
-async fn requests_and_calls_are_counted_with_their_times(backend: Backend) {
+async fn requests_and_store_calls_are_counted_with_their_durations(backend: Backend) {
     let server = Server::start(backend);
     let thread = server.client().thread();
     for _ in 0..3 {
@@ -107,10 +107,10 @@ async fn requests_and_calls_are_counted_with_their_times(backend: Backend) {
     assert!(replica["started_at"].as_str() < replica["now"].as_str());
     let route = |method: &str, route: &str| {
         let routes = stats["routes"].as_array().unwrap();
-        let is_it = |row: &&Value| row["method"] == method && row["route"] == route;
+        let is_route = |row: &&Value| row["method"] == method && row["route"] == route;
         routes
             .iter()
-            .find(is_it)
+            .find(is_route)
             .unwrap_or_else(|| panic!("{method} {route} in {text}"))
     };
     let key = "/v1/threads/current/state/{key}";
@@ -157,7 +157,7 @@ async fn calls_of_other_protocols_count_for_their_threads(backend: Backend) {
     assert_eq!(threads["by_writes"][0]["thread_id"], read["thread_id"]);
 }
 
-async fn only_a_key_with_the_right_sees_them(server: &Server) {
+async fn only_a_key_with_the_right_reads_statistics(server: &Server) {
     let client = server.client();
 
     client
@@ -170,7 +170,7 @@ async fn only_a_key_with_the_right_sees_them(server: &Server) {
     post.refused(405, "method_not_allowed").await;
     let query = client.get("/v1/stats?seconds=5").bearer(API_SECRET);
     query.refused(400, "invalid_parameter").await;
-    let text = ask(server).header("accept", "text/html");
+    let text = stats_request(server).header("accept", "text/html");
     text.refused(406, "not_acceptable").await;
     let head = client.request(Method::HEAD, "/v1/stats").bearer(API_SECRET);
     assert_eq!(head.ok().await.text(), "");
@@ -178,7 +178,7 @@ async fn only_a_key_with_the_right_sees_them(server: &Server) {
 
 with_own_servers!(
     the_busiest_threads_and_the_largest_states_are_listed,
-    requests_and_calls_are_counted_with_their_times,
+    requests_and_store_calls_are_counted_with_their_durations,
     calls_of_other_protocols_count_for_their_threads,
 );
-over_both_stores!(only_a_key_with_the_right_sees_them);
+over_both_stores!(only_a_key_with_the_right_reads_statistics);

@@ -9,7 +9,7 @@ use crate::support::client::{Answer, OwnThread, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 use crate::support::until;
 
-fn moment(time: &Value) -> OffsetDateTime {
+fn parse_time(time: &Value) -> OffsetDateTime {
     let time = OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap();
     assert!(time.offset().is_utc());
     time
@@ -25,7 +25,7 @@ fn next_id(answer: &Answer) -> &str {
     id
 }
 
-async fn a_thread_that_does_not_exist_is_described_as_empty(server: &Server) {
+async fn an_absent_thread_is_described_as_empty(server: &Server) {
     let thread = server.client().thread();
 
     let object = thread.object().await;
@@ -40,7 +40,7 @@ async fn a_thread_that_does_not_exist_is_described_as_empty(server: &Server) {
     );
 }
 
-async fn the_object_tells_version_size_and_number_of_keys(server: &Server) {
+async fn the_object_has_version_size_and_number_of_keys(server: &Server) {
     let thread = server.client().thread();
     thread.put("state", r#"{"a":1,"b":[]}"#).ok().await;
 
@@ -62,17 +62,17 @@ async fn times_are_utc_and_in_order(server: &Server) {
     thread.put("state/k", "2").ok().await;
     let written = thread.object().await;
 
-    assert!((moment(&made["created_at"]) - before).abs() < time::Duration::seconds(30));
+    assert!((parse_time(&made["created_at"]) - before).abs() < time::Duration::seconds(30));
     assert_eq!(made["created_at"], written["created_at"]);
-    assert!(moment(&made["updated_at"]) < moment(&written["updated_at"]));
+    assert!(parse_time(&made["updated_at"]) < parse_time(&written["updated_at"]));
     for object in [made, written] {
-        let life = moment(&object["expires_at"]) - moment(&object["updated_at"]);
-        assert!(moment(&object["created_at"]) <= moment(&object["updated_at"]));
+        let life = parse_time(&object["expires_at"]) - parse_time(&object["updated_at"]);
+        assert!(parse_time(&object["created_at"]) <= parse_time(&object["updated_at"]));
         assert!((3600..3630).contains(&life.whole_seconds()), "{life}");
     }
 }
 
-async fn posting_makes_a_thread_and_signs_its_id(server: &Server) {
+async fn a_post_creates_a_thread_and_signs_its_id(server: &Server) {
     let client = server.client();
 
     let answer = client.post("/v1/threads").json("{}").send().await;
@@ -95,14 +95,14 @@ async fn posting_makes_a_thread_and_signs_its_id(server: &Server) {
     assert_eq!(made, read);
 }
 
-async fn a_thread_is_made_of_nothing_too(server: &Server) {
+async fn a_thread_can_be_created_without_a_body(server: &Server) {
     let answer = server.client().post("/v1/threads").send().await;
 
     assert_eq!(answer.status, 201);
     assert_eq!(answer.json()["size_bytes"], 2);
 }
 
-async fn a_thread_is_made_with_state_metadata_and_ttl(server: &Server) {
+async fn a_thread_is_created_with_state_metadata_and_ttl(server: &Server) {
     let client = server.client();
 
     let answer = client
@@ -117,13 +117,13 @@ async fn a_thread_is_made_with_state_metadata_and_ttl(server: &Server) {
     assert_eq!(object["keys"], 2);
     assert_eq!(object["metadata"], json!({"user": "u1"}));
     assert_eq!(object["ttl_seconds"], 60);
-    let life = moment(&object["expires_at"]) - moment(&object["created_at"]);
+    let life = parse_time(&object["expires_at"]) - parse_time(&object["created_at"]);
     assert!((60..62).contains(&life.whole_seconds()), "{life}");
     let thread = client.thread_of(object["id"].as_str().unwrap());
     assert_eq!(thread.state().await, r#"{"a":[],"b":1.0}"#);
 }
 
-async fn choosing_the_id_takes_an_api_key(server: &Server) {
+async fn choosing_the_id_requires_an_api_key(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let post = |id: &str| {
@@ -149,13 +149,17 @@ async fn choosing_the_id_takes_an_api_key(server: &Server) {
     assert_eq!(made.header("x-thread-id"), Some(&*thread.signed));
 }
 
-async fn an_unknown_api_key_makes_no_thread(server: &Server) {
+async fn an_unknown_api_key_creates_no_thread(server: &Server) {
     let client = server.client();
     let post = || client.post("/v1/threads").json("{}");
 
     post().bearer("wrong").refused(401, "invalid_api_key").await;
 
-    assert_eq!(post().send().await.status, 201, "a stranger may make one");
+    assert_eq!(
+        post().send().await.status,
+        201,
+        "a caller without a key may create one"
+    );
 }
 
 async fn a_malformed_id_is_refused(server: &Server) {
@@ -170,7 +174,7 @@ async fn a_malformed_id_is_refused(server: &Server) {
     }
 }
 
-async fn a_thread_is_made_once(server: &Server) {
+async fn an_existing_thread_cannot_be_created_again(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -186,7 +190,7 @@ async fn a_thread_is_made_once(server: &Server) {
     assert_eq!(thread.object().await["version"], 1);
 }
 
-async fn a_destroyed_id_cannot_be_made_anew_at_once(server: &Server) {
+async fn a_destroyed_id_cannot_be_reused_at_once(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -200,7 +204,7 @@ async fn a_destroyed_id_cannot_be_made_anew_at_once(server: &Server) {
         .await;
 }
 
-async fn what_a_new_thread_begins_with_is_checked(server: &Server) {
+async fn a_malformed_creation_is_refused(server: &Server) {
     let client = server.client();
     let big = format!(r#"{{"state":{{"k":"{}"}}}}"#, "x".repeat(1_048_576));
     let deep = format!(
@@ -239,7 +243,7 @@ async fn what_a_new_thread_begins_with_is_checked(server: &Server) {
     }
 }
 
-async fn patching_makes_the_thread(server: &Server) {
+async fn a_patch_creates_the_thread(server: &Server) {
     let thread = server.client().thread();
 
     let answer = thread.patch("", r#"{"metadata":{"a":1}}"#).ok().await;
@@ -252,7 +256,7 @@ async fn patching_makes_the_thread(server: &Server) {
     assert_eq!(thread.object().await["metadata"], json!({"a": 1}));
 }
 
-async fn metadata_is_merged_as_the_rfc_says(server: &Server) {
+async fn merging_of_metadata_follows_the_rfc(server: &Server) {
     let thread = server.client().thread();
     thread
         .patch(
@@ -276,7 +280,7 @@ async fn metadata_is_merged_as_the_rfc_says(server: &Server) {
     );
 }
 
-async fn a_patch_of_metadata_leaves_state_and_ttl(server: &Server) {
+async fn a_patch_of_metadata_keeps_state_and_ttl(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     thread.patch("", r#"{"ttl_seconds":120}"#).ok().await;
@@ -288,7 +292,7 @@ async fn a_patch_of_metadata_leaves_state_and_ttl(server: &Server) {
     assert_eq!(thread.state().await, r#"{"k":1}"#);
 }
 
-async fn a_change_that_changes_nothing_is_a_version_too(server: &Server) {
+async fn a_patch_that_changes_nothing_raises_the_version(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -351,7 +355,7 @@ async fn a_ttl_is_a_minute_to_thirty_years(server: &Server) {
     for ttl in [60, 946_080_000] {
         let body = json!({"ttl_seconds": ttl}).to_string();
         let object = thread.patch("", &body).ok().await.json();
-        let life = moment(&object["expires_at"]) - moment(&object["updated_at"]);
+        let life = parse_time(&object["expires_at"]) - parse_time(&object["updated_at"]);
 
         assert_eq!(object["ttl_seconds"], ttl);
         assert!((ttl..ttl + 2).contains(&life.whole_seconds()), "{life}");
@@ -374,7 +378,7 @@ async fn a_ttl_is_a_minute_to_thirty_years(server: &Server) {
     assert_eq!(thread.object().await["ttl_seconds"], 946_080_000);
 }
 
-async fn a_patch_of_another_shape_is_refused(server: &Server) {
+async fn a_malformed_patch_is_refused(server: &Server) {
     let thread = server.client().thread();
 
     for body in [
@@ -394,9 +398,9 @@ async fn a_patch_of_another_shape_is_refused(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn metadata_is_limited_to_the_byte_of_its_compact_form(server: &Server) {
+async fn metadata_is_limited_by_its_compact_size(server: &Server) {
     let thread = server.client().thread();
-    // The object around the text, `{"k":""}`, has 8 bytes.
+    // the object without the text, `{"k":""}`, has 8 bytes
     let body = |length: usize| {
         let text = "x".repeat(length - 8);
         format!("{{ \"metadata\" : {{ \"k\" : \"{text}\" }} }}")
@@ -421,7 +425,7 @@ async fn metadata_is_limited_to_the_byte_of_its_compact_form(server: &Server) {
     assert_eq!(thread.object().await["version"], 1);
 }
 
-async fn destroying_empties_the_thread_and_hands_out_a_fresh_id(server: &Server) {
+async fn destroying_empties_the_thread_and_returns_a_fresh_id(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -443,7 +447,7 @@ async fn destroying_empties_the_thread_and_hands_out_a_fresh_id(server: &Server)
     client.thread_of(&fresh).put("state/k", "2").ok().await;
 }
 
-async fn a_late_write_does_not_bring_a_destroyed_thread_back(server: &Server) {
+async fn a_late_write_does_not_restore_a_destroyed_thread(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     thread.delete("").ok().await;
@@ -504,11 +508,11 @@ async fn an_api_key_destroys_a_thread_by_its_id(server: &Server) {
         .await;
 }
 
-async fn an_id_lives_again_when_its_tombstone_is_gone(backend: Backend) {
+async fn an_id_can_be_reused_after_its_tombstone_expires(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
         .start();
-    // retry, because on a slow machine the tombstone may expire before the next write
+    // retry, because on a slow machine the tombstone that blocks the id may expire before the next write
     let (thread, first) = loop {
         let thread = server.client().thread();
         let first = thread.put("state/k", "1").ok().await;
@@ -535,7 +539,7 @@ async fn an_id_lives_again_when_its_tombstone_is_gone(backend: Backend) {
         .await;
 }
 
-async fn a_minted_thread_by_id_exists_for_an_api_key_after_its_first_write(server: &Server) {
+async fn a_new_thread_exists_for_an_api_key_after_its_first_write(server: &Server) {
     let thread = server.client().thread_of(&new_id());
 
     let before = thread.by_api_key(Method::GET, "").ok().await.json();
@@ -556,7 +560,7 @@ async fn a_minted_thread_by_id_exists_for_an_api_key_after_its_first_write(serve
     );
 }
 
-async fn a_late_answer_does_not_hand_the_destroyed_id_back(server: &Server) {
+async fn a_late_answer_does_not_return_the_destroyed_id(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     thread.delete("").send().await;
@@ -569,32 +573,32 @@ async fn a_late_answer_does_not_hand_the_destroyed_id_back(server: &Server) {
 }
 
 over_both_stores!(
-    a_late_answer_does_not_hand_the_destroyed_id_back,
-    a_thread_that_does_not_exist_is_described_as_empty,
-    the_object_tells_version_size_and_number_of_keys,
+    a_late_answer_does_not_return_the_destroyed_id,
+    an_absent_thread_is_described_as_empty,
+    the_object_has_version_size_and_number_of_keys,
     times_are_utc_and_in_order,
-    posting_makes_a_thread_and_signs_its_id,
-    a_thread_is_made_of_nothing_too,
-    a_thread_is_made_with_state_metadata_and_ttl,
-    choosing_the_id_takes_an_api_key,
-    an_unknown_api_key_makes_no_thread,
+    a_post_creates_a_thread_and_signs_its_id,
+    a_thread_can_be_created_without_a_body,
+    a_thread_is_created_with_state_metadata_and_ttl,
+    choosing_the_id_requires_an_api_key,
+    an_unknown_api_key_creates_no_thread,
     a_malformed_id_is_refused,
-    a_thread_is_made_once,
-    a_destroyed_id_cannot_be_made_anew_at_once,
-    what_a_new_thread_begins_with_is_checked,
-    patching_makes_the_thread,
-    metadata_is_merged_as_the_rfc_says,
-    a_patch_of_metadata_leaves_state_and_ttl,
-    a_change_that_changes_nothing_is_a_version_too,
+    an_existing_thread_cannot_be_created_again,
+    a_destroyed_id_cannot_be_reused_at_once,
+    a_malformed_creation_is_refused,
+    a_patch_creates_the_thread,
+    merging_of_metadata_follows_the_rfc,
+    a_patch_of_metadata_keeps_state_and_ttl,
+    a_patch_that_changes_nothing_raises_the_version,
     a_write_that_creates_the_thread_sets_its_ttl_if_the_query_has_one,
     a_ttl_is_a_minute_to_thirty_years,
-    a_patch_of_another_shape_is_refused,
-    metadata_is_limited_to_the_byte_of_its_compact_form,
-    destroying_empties_the_thread_and_hands_out_a_fresh_id,
-    a_late_write_does_not_bring_a_destroyed_thread_back,
+    a_malformed_patch_is_refused,
+    metadata_is_limited_by_its_compact_size,
+    destroying_empties_the_thread_and_returns_a_fresh_id,
+    a_late_write_does_not_restore_a_destroyed_thread,
     destroying_again_is_no_error,
     destroying_nothing_leaves_no_tombstone,
     an_api_key_destroys_a_thread_by_its_id,
-    a_minted_thread_by_id_exists_for_an_api_key_after_its_first_write,
+    a_new_thread_exists_for_an_api_key_after_its_first_write,
 );
-with_own_servers!(an_id_lives_again_when_its_tombstone_is_gone);
+with_own_servers!(an_id_can_be_reused_after_its_tombstone_expires);

@@ -6,18 +6,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey};
 use serde_json::{Value, json};
 
-use super::jwks::{Issuer, answer, await_keys, is_known, sign};
+use super::jwks::{Issuer, answer, await_keys, is_accepted, sign};
 use super::providers::{by_token, file, openssl};
 use crate::support::server::Backend;
 
-struct Pair {
+struct KeyPair {
     private: Vec<u8>,
     public: PathBuf,
     /// The public key as `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
     der: Vec<u8>,
 }
 
-impl Pair {
+impl KeyPair {
     fn new(name: &str, options: &[&str]) -> Self {
         let path = |end| file(&format!("algorithms-{name}.{end}"), "");
         let (private, public, der) = (path("key"), path("pem"), path("der"));
@@ -33,7 +33,7 @@ impl Pair {
         }
     }
 
-    fn end(&self, length: usize, skip: usize) -> String {
+    fn der_suffix(&self, length: usize, skip: usize) -> String {
         let end = self.der.len() - skip;
         URL_SAFE_NO_PAD.encode(&self.der[end - length..end])
     }
@@ -46,7 +46,12 @@ fn forged(token: &str) -> String {
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-async fn verifies_its_own(pair: &Pair, jwk: Value, key: EncodingKey, algorithms: &[Algorithm]) {
+async fn assert_verifies_own_tokens(
+    pair: &KeyPair,
+    jwk: Value,
+    key: EncodingKey,
+    algorithms: &[Algorithm],
+) {
     let set = json!({"keys": [jwk]}).to_string();
     let issuer = Issuer::start(Some(answer("200 OK", "", &set)));
     let by_set = issuer.builder().start();
@@ -56,8 +61,8 @@ async fn verifies_its_own(pair: &Pair, jwk: Value, key: EncodingKey, algorithms:
     for algorithm in algorithms {
         let token = sign(*algorithm, &key, None);
         for server in [&by_set, &by_file] {
-            assert!(is_known(server, &token).await, "{algorithm:?}");
-            assert!(!is_known(server, &forged(&token)).await, "{algorithm:?}");
+            assert!(is_accepted(server, &token).await, "{algorithm:?}");
+            assert!(!is_accepted(server, &forged(&token)).await, "{algorithm:?}");
         }
     }
 }
@@ -65,16 +70,15 @@ async fn verifies_its_own(pair: &Pair, jwk: Value, key: EncodingKey, algorithms:
 #[tokio::test]
 async fn rsa_keys_verify_both_paddings_with_three_hashes() {
     use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
-    let pair = Pair::new("rsa", &["RSA"]);
-    // The modulus has 256 bytes, or 257 bytes with the leading zero that some issuers include. It is followed by the
-    // exponent 65,537, which takes 5 bytes with its header.
-    let modulus = pair.end(257, 5);
+    let pair = KeyPair::new("rsa", &["RSA"]);
+    // take the modulus with its leading zero, which some issuers include; the exponent after it takes 5 bytes
+    let modulus = pair.der_suffix(257, 5);
     assert!(modulus.starts_with("A"));
     let jwk = json!({"kty": "RSA", "n": modulus, "e": "AQAB"});
     let key = EncodingKey::from_rsa_pem(&pair.private).unwrap();
 
     let algorithms = [RS256, RS384, RS512, PS256, PS384, PS512];
-    verifies_its_own(&pair, jwk, key, &algorithms).await;
+    assert_verifies_own_tokens(&pair, jwk, key, &algorithms).await;
 }
 
 #[tokio::test]
@@ -84,22 +88,22 @@ async fn elliptic_curves_verify_with_their_own_hash() {
         ("P-384", 48, Algorithm::ES384),
     ] {
         let options = format!("ec_paramgen_curve:{curve}");
-        let pair = Pair::new(curve, &["EC", "-pkeyopt", &options]);
-        let (x, y) = (pair.end(size, size), pair.end(size, 0));
+        let pair = KeyPair::new(curve, &["EC", "-pkeyopt", &options]);
+        let (x, y) = (pair.der_suffix(size, size), pair.der_suffix(size, 0));
         let jwk = json!({"kty": "EC", "crv": curve, "x": x, "y": y});
         let key = EncodingKey::from_ec_pem(&pair.private).unwrap();
 
-        verifies_its_own(&pair, jwk, key, &[algorithm]).await;
+        assert_verifies_own_tokens(&pair, jwk, key, &[algorithm]).await;
     }
 }
 
 #[tokio::test]
 async fn ed25519_verifies() {
-    let pair = Pair::new("ed25519", &["ed25519"]);
-    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "x": pair.end(32, 0)});
+    let pair = KeyPair::new("ed25519", &["ed25519"]);
+    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "x": pair.der_suffix(32, 0)});
     let key = EncodingKey::from_ed_pem(&pair.private).unwrap();
 
-    verifies_its_own(&pair, jwk, key, &[Algorithm::EdDSA]).await;
+    assert_verifies_own_tokens(&pair, jwk, key, &[Algorithm::EdDSA]).await;
 }
 
 #[tokio::test]
@@ -111,14 +115,17 @@ async fn shared_secrets_verify_with_three_hashes() {
 
     for algorithm in [HS256, HS384, HS512] {
         let token = sign(algorithm, &key, None);
-        assert!(is_known(&server, &token).await, "{algorithm:?}");
-        assert!(!is_known(&server, &forged(&token)).await, "{algorithm:?}");
+        assert!(is_accepted(&server, &token).await, "{algorithm:?}");
+        assert!(
+            !is_accepted(&server, &forged(&token)).await,
+            "{algorithm:?}"
+        );
     }
 }
 
 #[test]
 fn an_rsa_key_of_less_than_2048_bits_is_refused() {
-    let pair = Pair::new("short", &["RSA", "-pkeyopt", "rsa_keygen_bits:1024"]);
+    let pair = KeyPair::new("short", &["RSA", "-pkeyopt", "rsa_keygen_bits:1024"]);
 
     let (status, log) = by_token(Backend::Memory, &pair.public).start_refused();
 

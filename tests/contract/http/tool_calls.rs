@@ -21,7 +21,7 @@ fn content(message: &Value) -> Value {
     serde_json::from_str(message["content"].as_str().unwrap()).unwrap()
 }
 
-async fn calls_of_openai_are_answered_in_order(server: &Server) {
+async fn openai_calls_are_answered_in_order(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let calls = json!([
         openai("call_1", "kv_write", json!({"key": "a", "value": "1"})),
@@ -56,30 +56,36 @@ async fn calls_of_openai_are_answered_in_order(server: &Server) {
     assert_eq!(contents[5], contents[4]);
 }
 
-async fn calls_of_anthropic_are_answered_in_one_message(server: &Server) {
+async fn anthropic_calls_are_answered_in_one_message(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let write = anthropic("toolu_1", "kv_write", json!({"key": "a", "value": "1"}));
     let read = anthropic("toolu_2", "kv_read", json!({"key": "a b"}));
     let content = json!([{"type": "thinking", "thinking": "hm", "signature": "x"},
         {"type": "text", "text": "I'll remember."}, write, read]);
 
-    let blocks = call(&client, json!({"scope": scope, "tool_use": [write, read]})).await;
-    let whole = call(&client, json!({"scope": scope, "content": content})).await;
+    let from_blocks = call(&client, json!({"scope": scope, "tool_use": [write, read]})).await;
+    let from_content = call(&client, json!({"scope": scope, "content": content})).await;
 
     let text = "kv.read key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
     let expected = json!({"messages": [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": "{\"ok\":true}"},
         {"type": "tool_result", "tool_use_id": "toolu_2", "content": text, "is_error": true},
     ]}]});
-    assert_eq!(blocks.json(), expected);
-    assert_eq!(whole.json(), expected);
-    let nothing = json!({"scope": scope, "content": [{"type": "text", "text": "Done."}]});
-    assert_eq!(call(&client, nothing).await.json(), json!({"messages": []}));
-    let nothing = json!({"scope": scope, "tool_calls": []});
-    assert_eq!(call(&client, nothing).await.json(), json!({"messages": []}));
+    assert_eq!(from_blocks.json(), expected);
+    assert_eq!(from_content.json(), expected);
+    let no_calls = json!({"scope": scope, "content": [{"type": "text", "text": "Done."}]});
+    assert_eq!(
+        call(&client, no_calls).await.json(),
+        json!({"messages": []})
+    );
+    let no_calls = json!({"scope": scope, "tool_calls": []});
+    assert_eq!(
+        call(&client, no_calls).await.json(),
+        json!({"messages": []})
+    );
 }
 
-async fn tools_of_others_are_a_mistake_or_left_to_the_caller(server: &Server) {
+async fn unknown_tools_are_an_error_or_left_to_the_caller(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let weather = openai("call_w", "get_weather", json!({"city": "Oslo"}));
     let custom = json!({"id": "call_c", "type": "custom", "custom": {"name": "sql", "input": "x"}});
@@ -88,8 +94,8 @@ async fn tools_of_others_are_a_mistake_or_left_to_the_caller(server: &Server) {
     let answered = call(&client, json!({"scope": scope, "tool_calls": calls}))
         .await
         .json();
-    let left = json!({"scope": scope, "tool_calls": calls, "ignore_unknown": true});
-    let left = call(&client, left).await.json();
+    let partial = json!({"scope": scope, "tool_calls": calls, "ignore_unknown": true});
+    let partial = call(&client, partial).await.json();
 
     let text = "the tools are kv_write, kv_read, kv_list, kv_delete, kv_increment, tasks_write, tasks_read, tasks_update";
     let unknown = json!({"error": format!("there is no tool get_weather; {text}")});
@@ -97,23 +103,23 @@ async fn tools_of_others_are_a_mistake_or_left_to_the_caller(server: &Server) {
     assert_eq!(messages.len(), 3);
     assert_eq!(content(&messages[0]), unknown);
     assert_eq!(messages[2]["tool_call_id"], "call_c");
-    assert_eq!(left["messages"], json!([messages[1]]));
-    assert_eq!(left["unknown"], json!([weather, custom]));
+    assert_eq!(partial["messages"], json!([messages[1]]));
+    assert_eq!(partial["unknown"], json!([weather, custom]));
     let block = anthropic("toolu_1", "web_search", json!({"q": 1.0}));
-    let left = json!({"scope": scope, "tool_use": [block], "ignore_unknown": true});
-    let left = call(&client, left).await;
+    let partial = json!({"scope": scope, "tool_use": [block], "ignore_unknown": true});
+    let partial = call(&client, partial).await;
     assert_eq!(
-        left.text(),
+        partial.text(),
         format!(r#"{{"messages":[],"unknown":[{block}]}}"#)
     );
-    let none = json!({"scope": scope, "tool_calls": [], "ignore_unknown": true});
+    let empty = json!({"scope": scope, "tool_calls": [], "ignore_unknown": true});
     assert_eq!(
-        call(&client, none).await.json(),
+        call(&client, empty).await.json(),
         json!({"messages": [], "unknown": []})
     );
 }
 
-async fn one_response_is_a_scope_that_its_calls_share(server: &Server) {
+async fn calls_of_one_response_share_a_scope(server: &Server) {
     let client = server.client();
     let calls = json!([
         openai(
@@ -139,7 +145,7 @@ async fn one_response_is_a_scope_that_its_calls_share(server: &Server) {
     assert_eq!(answer.get("warning"), None);
 }
 
-async fn a_repeat_counts_no_call_twice(server: &Server) {
+async fn a_repeat_runs_no_call_twice(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let up = |id| openai(id, "kv_increment", json!({"key": "n"}));
     let body = json!({"scope": scope, "tool_calls": [up("1"), up("2"), up("3")]});
@@ -158,7 +164,7 @@ async fn a_repeat_counts_no_call_twice(server: &Server) {
     assert_eq!(read["result"]["value"], "3");
 }
 
-async fn what_is_no_list_of_calls_is_refused_and_nothing_is_done(server: &Server) {
+async fn malformed_calls_are_refused_and_nothing_is_done(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let good = openai("1", "kv_write", json!({"key": "a", "value": "x"}));
     let many = vec![openai("1", "kv_list", json!({})); 129];
@@ -190,9 +196,9 @@ async fn what_is_no_list_of_calls_is_refused_and_nothing_is_done(server: &Server
         let request = client.back_end("/v1/tool-calls", &body);
         request.refused(400, "invalid_parameter").await;
     }
-    let most = json!({"scope": scope, "tool_calls": many[..128]});
+    let full = json!({"scope": scope, "tool_calls": many[..128]});
     assert_eq!(
-        call(&client, most).await.json()["messages"]
+        call(&client, full).await.json()["messages"]
             .as_array()
             .unwrap()
             .len(),
@@ -221,11 +227,11 @@ async fn a_caller_uses_its_own_thread_and_no_other_scope(server: &Server) {
 }
 
 over_both_stores!(
-    calls_of_openai_are_answered_in_order,
-    calls_of_anthropic_are_answered_in_one_message,
-    tools_of_others_are_a_mistake_or_left_to_the_caller,
-    one_response_is_a_scope_that_its_calls_share,
-    a_repeat_counts_no_call_twice,
-    what_is_no_list_of_calls_is_refused_and_nothing_is_done,
+    openai_calls_are_answered_in_order,
+    anthropic_calls_are_answered_in_one_message,
+    unknown_tools_are_an_error_or_left_to_the_caller,
+    calls_of_one_response_share_a_scope,
+    a_repeat_runs_no_call_twice,
+    malformed_calls_are_refused_and_nothing_is_done,
     a_caller_uses_its_own_thread_and_no_other_scope,
 );

@@ -11,14 +11,18 @@ async fn definitions_need_no_credential(server: &Server) {
     let openai = client.get("/v1/tools").ok().await;
     assert_eq!(openai.json()["tools"].as_array().unwrap().len(), 8);
     assert_eq!(openai.header("cache-control"), Some("private, no-cache"));
-    for (format, place) in [
+    for (format, pointer) in [
         ("openai", "/tools/0/function/parameters/type"),
         ("anthropic", "/tools/0/input_schema/type"),
         ("mcp", "/tools/0/inputSchema/type"),
         ("modelrelay", "/tools/0/function/parameters/type"),
     ] {
         let answer = client.get(&format!("/v1/tools?format={format}")).ok().await;
-        assert_eq!(answer.json().pointer(place).unwrap(), "object", "{format}");
+        assert_eq!(
+            answer.json().pointer(pointer).unwrap(),
+            "object",
+            "{format}"
+        );
         assert_eq!(answer.header("x-thread-id"), None);
     }
     client.request(Method::HEAD, "/v1/tools").ok().await;
@@ -28,7 +32,7 @@ async fn definitions_need_no_credential(server: &Server) {
     }
 }
 
-async fn a_field_that_is_null_is_left_out(server: &Server) {
+async fn a_null_field_counts_as_absent(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let task = json!({"id": null, "content": "x", "status": "pending", "active_form": null});
     for (name, arguments) in [
@@ -64,7 +68,7 @@ async fn a_field_that_is_null_is_left_out(server: &Server) {
     }
 }
 
-async fn results_are_those_of_the_wire(server: &Server) {
+async fn results_have_the_wire_format(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let call = async |name: &str, arguments: Value| {
         let answer = client.tool(&scope, name, arguments).await;
@@ -109,7 +113,7 @@ async fn results_are_those_of_the_wire(server: &Server) {
     );
 }
 
-async fn extensions_tell_more_only_when_they_are_used(server: &Server) {
+async fn extensions_return_more_only_when_they_are_used(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let call = async |name: &str, arguments: Value| client.tool(&scope, name, arguments).await;
     let result = |result: Value| json!({"result": result});
@@ -220,7 +224,7 @@ async fn tasks_are_read_and_changed_one_at_a_time(server: &Server) {
     assert_eq!(call("tasks_read", json!({})).await, read);
 }
 
-async fn limits_hold_at_their_edges(server: &Server) {
+async fn limits_are_exact(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let write = async |key: &str, value: &str| {
         let answer = client
@@ -254,7 +258,7 @@ async fn limits_hold_at_their_edges(server: &Server) {
     assert_eq!(write("n/5", "").await, None);
 }
 
-async fn every_mistake_is_told_to_the_letter(server: &Server) {
+async fn every_mistake_has_an_exact_message(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let namespaced = "key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
 
@@ -397,7 +401,7 @@ async fn every_mistake_is_told_to_the_letter(server: &Server) {
     assert_eq!(described.json()["version"], 0, "nothing has changed");
 }
 
-async fn arguments_may_be_text_and_the_last_of_a_name_counts(server: &Server) {
+async fn arguments_may_be_text_and_the_last_of_a_repeated_name_counts(server: &Server) {
     let (client, scope) = (server.client(), new_session());
 
     let text = json!(r#"{"key":"a","value":"1"}"#);
@@ -420,21 +424,21 @@ async fn arguments_may_be_text_and_the_last_of_a_name_counts(server: &Server) {
     }
 }
 
-async fn a_write_without_a_scope_says_that_it_is_gone(server: &Server) {
+async fn a_write_without_a_scope_returns_a_warning(server: &Server) {
     let client = server.client();
     let call = async |name: &str, body: Value| {
         let path = format!("/v1/tools/{name}");
         client.back_end(&path, &body).ok().await.json()
     };
-    let gone = "The request names no `scope`, so what the tool wrote is gone with this response";
+    let warning = "The request names no `scope`, so what the tool wrote is gone with this response";
     let write = json!({"key": "k", "value": "v"});
 
     assert_eq!(
         call("kv_write", json!({"arguments": write})).await,
-        json!({"result": {"ok": true}, "warning": gone})
+        json!({"result": {"ok": true}, "warning": warning})
     );
     let increment = json!({"arguments": {"key": "k"}});
-    assert_eq!(call("kv_increment", increment).await["warning"], gone);
+    assert_eq!(call("kv_increment", increment).await["warning"], warning);
     for (name, body) in [
         ("kv_write", json!({"scope": "request", "arguments": write})),
         (
@@ -449,7 +453,7 @@ async fn a_write_without_a_scope_says_that_it_is_gone(server: &Server) {
     }
 }
 
-async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let client = server.client();
     let call = |path: &str, body: &str| client.post(path).bearer(API_SECRET).json(body);
 
@@ -500,7 +504,7 @@ async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
     assert_eq!(answer.header("allow"), Some("POST"));
 }
 
-async fn without_an_api_key_only_the_own_thread_is_open(server: &Server) {
+async fn without_an_api_key_only_the_own_thread_is_accessible(server: &Server) {
     let client = server.client();
     let (own, other) = (client.thread(), client.thread());
     let call = |scope: &str| {
@@ -537,11 +541,11 @@ async fn without_an_api_key_only_the_own_thread_is_open(server: &Server) {
     let sums = [first, second, third].map(|answer| answer.json()["result"]["value"].clone());
     assert_eq!(sums, [json!(1), json!(2), json!(3)]);
     assert_eq!(own.object().await["exists"], true);
-    assert_eq!(own.state().await, "{}", "the state is apart");
+    assert_eq!(own.state().await, "{}", "the state is separate");
     assert_eq!(other.object().await["exists"], false);
 }
 
-async fn a_caller_without_an_id_gets_a_thread_by_calling(server: &Server) {
+async fn a_caller_without_an_id_gets_a_thread_by_calling_a_tool(server: &Server) {
     let client = server.client();
     let body = json!({"scope": "thread:current", "arguments": {"key": "a", "value": "1"}});
 
@@ -559,7 +563,7 @@ async fn a_caller_without_an_id_gets_a_thread_by_calling(server: &Server) {
     assert_eq!(read.json()["result"]["value"], "1");
 }
 
-async fn nothing_of_the_scope_request_is_kept(server: &Server) {
+async fn the_request_scope_stores_nothing(server: &Server) {
     let client = server.client();
 
     let write = client
@@ -595,7 +599,7 @@ async fn a_repeat_with_the_same_key_counts_once(server: &Server) {
         .await;
 }
 
-async fn keys_are_gone_after_their_time(server: &Server) {
+async fn keys_disappear_when_they_expire(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let write = json!({"key": "a", "value": "1", "ttl_seconds": 1});
     let is_found = async || {
@@ -613,7 +617,7 @@ async fn keys_are_gone_after_their_time(server: &Server) {
     assert_eq!(listed, json!({"result": {"keys": []}}));
 }
 
-async fn a_deep_or_odd_body_breaks_nothing(server: &Server) {
+async fn a_deep_or_odd_body_is_refused(server: &Server) {
     let client = server.client();
     let deep = format!("{}{}", "[".repeat(600), "]".repeat(600));
     let body = format!(r#"{{"scope":"session:s","arguments":{deep}}}"#);
@@ -633,19 +637,19 @@ async fn a_deep_or_odd_body_breaks_nothing(server: &Server) {
 
 over_both_stores!(
     definitions_need_no_credential,
-    results_are_those_of_the_wire,
-    a_field_that_is_null_is_left_out,
-    extensions_tell_more_only_when_they_are_used,
+    results_have_the_wire_format,
+    a_null_field_counts_as_absent,
+    extensions_return_more_only_when_they_are_used,
     tasks_are_read_and_changed_one_at_a_time,
-    limits_hold_at_their_edges,
-    every_mistake_is_told_to_the_letter,
-    arguments_may_be_text_and_the_last_of_a_name_counts,
-    a_write_without_a_scope_says_that_it_is_gone,
-    what_is_broken_in_a_request_is_a_problem,
-    without_an_api_key_only_the_own_thread_is_open,
-    a_caller_without_an_id_gets_a_thread_by_calling,
-    nothing_of_the_scope_request_is_kept,
+    limits_are_exact,
+    every_mistake_has_an_exact_message,
+    arguments_may_be_text_and_the_last_of_a_repeated_name_counts,
+    a_write_without_a_scope_returns_a_warning,
+    malformed_requests_are_refused,
+    without_an_api_key_only_the_own_thread_is_accessible,
+    a_caller_without_an_id_gets_a_thread_by_calling_a_tool,
+    the_request_scope_stores_nothing,
     a_repeat_with_the_same_key_counts_once,
-    keys_are_gone_after_their_time,
-    a_deep_or_odd_body_breaks_nothing,
+    keys_disappear_when_they_expire,
+    a_deep_or_odd_body_is_refused,
 );

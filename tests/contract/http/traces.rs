@@ -49,7 +49,7 @@ async fn a_request_is_logged_with_its_trace(backend: Backend) {
     );
 }
 
-async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
+async fn a_slow_response_is_logged_with_the_duration_of_each_part(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_SLOW_LOG_MS", 900)
         .start();
@@ -84,16 +84,18 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         assert!(!line.to_string().contains("to-hide"), "{line}");
     }
     // search by route and status, because any request may be slow on a busy machine
-    let of = |route: &str, status: u16| {
-        let is_meant = |line: &&Value| line["route"] == route && line["status"] == status;
-        let mut of = slow.iter().filter(is_meant);
-        of.next().unwrap_or_else(|| panic!("{route} in {slow:?}"))
+    let logged = |route: &str, status: u16| {
+        let matches = |line: &&Value| line["route"] == route && line["status"] == status;
+        let mut logged = slow.iter().filter(matches);
+        logged
+            .next()
+            .unwrap_or_else(|| panic!("{route} in {slow:?}"))
     };
-    let waited = of("/v1/threads/current/turn", 409);
+    let waited = logged("/v1/threads/current/turn", 409);
     assert!(ms(waited, "waiting_ms") > 500.0, "{waited}");
     assert!(ms(waited, "store_ms") > 0.0, "{waited}");
     assert_eq!(waited["traceparent"], TRACE);
-    let sent = of("/v1/threads/current/state/{key}", 200);
+    let sent = logged("/v1/threads/current/state/{key}", 200);
     assert!(ms(sent, "body_ms") > 500.0, "{sent}");
     assert!(ms(sent, "waiting_ms") < ms(sent, "body_ms"), "{sent}");
 }
@@ -112,6 +114,6 @@ async fn fast_responses_are_not_logged_as_slow(backend: Backend) {
 
 with_own_servers!(
     a_request_is_logged_with_its_trace,
-    a_slow_response_is_logged_with_where_its_time_went,
+    a_slow_response_is_logged_with_the_duration_of_each_part,
     fast_responses_are_not_logged_as_slow,
 );

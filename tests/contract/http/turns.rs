@@ -19,11 +19,11 @@ async fn token(thread: &OwnThread, body: &Value) -> String {
     answer.json()["token"].as_str().unwrap().to_owned()
 }
 
-fn by(request: Request, token: &str) -> Request {
+fn with_token(request: Request, token: &str) -> Request {
     request.header("x-turn-token", token)
 }
 
-async fn a_turn_is_taken_renewed_and_given_back(server: &Server) {
+async fn a_turn_is_taken_renewed_and_released(server: &Server) {
     let thread = server.client().thread();
 
     let taken = take(&thread, &json!({})).await;
@@ -31,18 +31,28 @@ async fn a_turn_is_taken_renewed_and_given_back(server: &Server) {
     let taken = taken.json();
     let token = taken["token"].as_str().unwrap();
     assert_eq!(taken.as_object().unwrap().len(), 2);
-    assert_eq!(thread.object().await["version"], 1, "it makes the thread");
+    assert_eq!(
+        thread.object().await["version"],
+        1,
+        "taking a turn creates the thread"
+    );
     let held = thread.get("turn").ok().await.json();
     assert_eq!(
         held,
         json!({"held": true, "expires_at": taken["expires_at"], "exclusive": false})
     );
-    let renewed = by(thread.patch("turn", r#"{"ttl_seconds":600}"#), token);
+    let renewed = with_token(thread.patch("turn", r#"{"ttl_seconds":600}"#), token);
     let renewed = renewed.ok().await.json();
     assert_eq!(renewed["token"], token);
     assert!(renewed["expires_at"].as_str() > taken["expires_at"].as_str());
-    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
-    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
+    assert_eq!(
+        with_token(thread.delete("turn"), token).send().await.status,
+        204
+    );
+    assert_eq!(
+        with_token(thread.delete("turn"), token).send().await.status,
+        204
+    );
     let free = thread.get("turn").ok().await.json();
     assert_eq!(free, json!({"held": false}));
     assert_eq!(thread.object().await["version"], 1);
@@ -62,11 +72,11 @@ async fn a_second_caller_learns_when_the_turn_ends(server: &Server) {
     assert!(!second.text().contains(first["token"].as_str().unwrap()));
 }
 
-async fn a_write_of_a_lost_turn_is_refused(server: &Server) {
+async fn a_write_with_a_lost_turn_is_refused(server: &Server) {
     let thread = server.client().thread();
     let lost = token(&thread, &json!({})).await;
-    by(thread.put("state/k", "1"), &lost).ok().await;
-    by(thread.delete("turn"), &lost).send().await;
+    with_token(thread.put("state/k", "1"), &lost).ok().await;
+    with_token(thread.delete("turn"), &lost).send().await;
     let current = token(&thread, &json!({"ttl_seconds": 600})).await;
 
     for late in [&*lost, "turn_ffffffffffffffffffffffffffffffff", "no token"] {
@@ -89,14 +99,14 @@ async fn a_write_of_a_lost_turn_is_refused(server: &Server) {
             thread.patch("turn", "{}"),
             thread.delete("turn"),
         ] {
-            by(request, late).refused(409, "turn_lost").await;
+            with_token(request, late).refused(409, "turn_lost").await;
         }
     }
     assert_eq!(thread.state().await, r#"{"k":1}"#);
-    by(thread.put("state/k", "3"), &current).ok().await;
+    with_token(thread.put("state/k", "3"), &current).ok().await;
 }
 
-async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
+async fn an_exclusive_turn_blocks_other_writers(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
     let body = json!({"exclusive": true, "ttl_seconds": 600});
@@ -142,9 +152,9 @@ async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
     assert_eq!(thread.state().await, r#"{"k":1}"#);
     assert_eq!(thread.get("turn").ok().await.json()["exclusive"], true);
     for request in writes() {
-        by(request, &token).ok().await;
+        with_token(request, &token).ok().await;
     }
-    by(thread.delete("turn"), &token).send().await;
+    with_token(thread.delete("turn"), &token).send().await;
     for request in writes() {
         request.ok().await;
     }
@@ -152,18 +162,18 @@ async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
 
 async fn a_repeat_gets_the_same_turn(server: &Server) {
     let thread = server.client().thread();
-    let ask = |body: &str| {
+    let take_once = |body: &str| {
         let request = thread.post("turn", body);
         request.header("idempotency-key", "once")
     };
 
-    let first = ask("{}").send().await;
-    let again = ask("{}").send().await;
+    let first = take_once("{}").send().await;
+    let again = take_once("{}").send().await;
 
     assert_eq!((first.status, again.status), (201, 201));
     assert_eq!(first.json(), again.json());
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
-    ask(r#"{"ttl_seconds":1}"#)
+    take_once(r#"{"ttl_seconds":1}"#)
         .refused(422, "idempotency_key_reused")
         .await;
 }
@@ -173,20 +183,20 @@ async fn a_turn_needs_no_body(server: &Server) {
 
     let taken = thread.post("turn", "").send().await;
     let token = taken.json()["token"].as_str().unwrap().to_owned();
-    let renewed = by(thread.patch("turn", ""), &token).send().await;
+    let renewed = with_token(thread.patch("turn", ""), &token).send().await;
 
     assert_eq!((taken.status, renewed.status), (201, 200));
 }
 
-/// Requests the turn. If the answer is lost, the caller can retry with the same key.
-fn ask_once(thread: &OwnThread, key: &str) -> Request {
+/// Requests the turn, the lease of a thread. If the answer is lost, the caller can retry with the same `key`.
+fn turn_request(thread: &OwnThread, key: &str) -> Request {
     let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
     thread.post("turn", body).header("idempotency-key", key)
 }
 
-struct Waiting(TcpStream);
+struct WaitingCaller(TcpStream);
 
-impl Waiting {
+impl WaitingCaller {
     /// Requests the turn from a server with one worker. Returns once the worker has started to handle the request.
     async fn start(server: &Server, thread: &OwnThread, key: &str) -> Self {
         let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
@@ -198,8 +208,7 @@ impl Waiting {
         );
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all((head + body).as_bytes()).await.unwrap();
-        // the worker accepts connections in order, so an answer on a later connection shows that it has accepted the
-        // first
+        // the worker accepts connections in order, so an answer to a later one shows that it has accepted this one
         for _ in 0..3 {
             let later = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
             raw::exchange(server.address(), later).await;
@@ -209,7 +218,7 @@ impl Waiting {
 
     fn assert_waits(&self) {
         let answer = self.0.try_read(&mut [0]);
-        assert!(answer.is_err(), "it got an answer");
+        assert!(answer.is_err(), "the server answered too early");
     }
 
     async fn turn(mut self) -> Value {
@@ -220,42 +229,42 @@ impl Waiting {
     }
 }
 
-fn of_one_worker(backend: Backend) -> Server {
+fn one_worker_server(backend: Backend) -> Server {
     Server::builder(backend)
         .set("THREADKEEP_WORKERS", 1)
         .start()
 }
 
-async fn a_repeat_is_answered_before_those_who_wait(backend: Backend) {
-    let server = of_one_worker(backend);
+async fn a_repeat_is_answered_before_waiting_callers(backend: Backend) {
+    let server = one_worker_server(backend);
     let thread = &server.client().thread();
-    let first = ask_once(thread, "a").send().await.json();
-    let waiting = Waiting::start(&server, thread, "b").await;
+    let first = turn_request(thread, "a").send().await.json();
+    let waiting = WaitingCaller::start(&server, thread, "b").await;
 
-    let again = ask_once(thread, "a").send().await;
+    let again = turn_request(thread, "a").send().await;
 
     waiting.assert_waits();
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(again.json(), first);
     let token = again.json()["token"].as_str().unwrap().to_owned();
-    by(thread.put("state/k", "1"), &token).ok().await;
+    with_token(thread.put("state/k", "1"), &token).ok().await;
 }
 
 async fn a_repeat_gets_the_turn_of_a_request_that_still_waits(backend: Backend) {
-    let server = of_one_worker(backend);
+    let server = one_worker_server(backend);
     let thread = &server.client().thread();
     let held = token(thread, &json!({"ttl_seconds": 600})).await;
-    let first = Waiting::start(&server, thread, "a").await;
-    let other = Waiting::start(&server, thread, "b").await;
-    let again = Waiting::start(&server, thread, "a").await;
+    let first = WaitingCaller::start(&server, thread, "a").await;
+    let other = WaitingCaller::start(&server, thread, "b").await;
+    let again = WaitingCaller::start(&server, thread, "a").await;
 
-    by(thread.delete("turn"), &held).send().await;
+    with_token(thread.delete("turn"), &held).send().await;
 
     assert_eq!(first.turn().await["token"], again.turn().await["token"]);
     other.assert_waits();
 }
 
-async fn what_is_malformed_is_refused(server: &Server) {
+async fn malformed_requests_are_refused(server: &Server) {
     let thread = server.client().thread();
     for body in [
         r#"{"ttl_seconds":0}"#,
@@ -283,21 +292,21 @@ async fn what_is_malformed_is_refused(server: &Server) {
     assert_eq!(thread.object().await["exists"], false);
 }
 
-async fn a_caller_waits_until_the_turn_is_given_back(backend: Backend) {
-    let server = of_one_worker(backend);
+async fn a_caller_waits_until_the_turn_is_released(backend: Backend) {
+    let server = one_worker_server(backend);
     let thread = server.client().thread();
     let first = token(&thread, &json!({"ttl_seconds": 600})).await;
-    let second = Waiting::start(&server, &thread, "second").await;
+    let second = WaitingCaller::start(&server, &thread, "second").await;
     // if the second request were not waiting, the server would most likely have answered it by now
     tokio::time::sleep(Duration::from_millis(300)).await;
     second.assert_waits();
 
-    by(thread.delete("turn"), &first).send().await;
+    with_token(thread.delete("turn"), &first).send().await;
 
     second.turn().await;
 }
 
-async fn a_caller_that_waits_in_vain_is_refused(server: &Server) {
+async fn a_waiting_caller_is_refused_when_its_time_is_up(server: &Server) {
     let thread = server.client().thread();
     token(&thread, &json!({"ttl_seconds": 600})).await;
     let start = Instant::now();
@@ -308,7 +317,7 @@ async fn a_caller_that_waits_in_vain_is_refused(server: &Server) {
     assert!(start.elapsed() >= Duration::from_secs(1));
 }
 
-async fn a_caller_gets_a_turn_that_ends_by_itself(server: &Server) {
+async fn a_waiting_caller_gets_an_expired_turn(server: &Server) {
     let thread = server.client().thread();
     token(&thread, &json!({"ttl_seconds": 1})).await;
 
@@ -317,18 +326,18 @@ async fn a_caller_gets_a_turn_that_ends_by_itself(server: &Server) {
     assert_eq!(second.status, 201, "{}", second.text());
 }
 
-async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backend) {
+async fn waiting_callers_are_served_in_order_of_arrival(backend: Backend) {
     const CALLERS: usize = 8;
-    let server = of_one_worker(backend);
+    let server = one_worker_server(backend);
     let thread = &server.client().thread();
     let mut current = token(thread, &json!({"ttl_seconds": 600})).await;
     let mut waiting = Vec::new();
-    for place in 0..CALLERS {
-        waiting.push(Waiting::start(&server, thread, &place.to_string()).await);
+    for position in 0..CALLERS {
+        waiting.push(WaitingCaller::start(&server, thread, &position.to_string()).await);
     }
 
     while !waiting.is_empty() {
-        by(thread.delete("turn"), &current).send().await;
+        with_token(thread.delete("turn"), &current).send().await;
         let next = waiting.remove(0).turn().await;
         next["token"].as_str().unwrap().clone_into(&mut current);
         for later in &waiting {
@@ -341,31 +350,31 @@ async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backe
 /// until its lease expires. Returns the number of accepted writes.
 async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
-    let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
-    let mut answer = take(thread, &ask).await;
+    let body = json!({"ttl_seconds": 600, "wait_seconds": 30});
+    let mut answer = take(thread, &body).await;
     // on a busy machine, the other turns may together take longer than `wait_seconds`
     while answer.status == 409 {
-        answer = take(thread, &ask).await;
+        answer = take(thread, &body).await;
     }
     assert_eq!(answer.status, 201, "{}", answer.text());
     let token = answer.json()["token"].as_str().unwrap().to_owned();
     thread.get("state").ok().await;
     let mut accepted = 0;
-    for place in 0..3 {
-        let push = thread.post("state/log/push", &format!("\"{worker}.{round}.{place}\""));
-        let answer = by(push, &token).send().await;
+    for index in 0..3 {
+        let push = thread.post("state/log/push", &format!("\"{worker}.{round}.{index}\""));
+        let answer = with_token(push, &token).send().await;
         match answer.status {
             200 => accepted += 1,
             _ => drop(answer.problem(409, "turn_lost")),
         }
-        if place == 0 && stalls {
+        if index == 0 && stalls {
             // shorten the lease, so that it expires during the pause below
             let renew = thread.patch("turn", r#"{"ttl_seconds":1}"#);
-            by(renew, &token).ok().await;
+            with_token(renew, &token).ok().await;
             tokio::time::sleep(Duration::from_millis(1_500)).await;
         }
     }
-    by(thread.delete("turn"), &token).send().await;
+    with_token(thread.delete("turn"), &token).send().await;
     accepted
 }
 
@@ -415,8 +424,8 @@ async fn no_two_turns_interleave(backend: Backend) {
     for part in log.chunk_by(|one, next| one[..one.len() - 2] == next[..next.len() - 2]) {
         let turn = &part[0][..part[0].len() - 2];
         assert!(turns.insert(turn), "{turn} was interrupted: {log:?}");
-        for (place, entry) in part.iter().enumerate() {
-            assert!(entry.ends_with(&place.to_string()), "{log:?}");
+        for (index, entry) in part.iter().enumerate() {
+            assert!(entry.ends_with(&index.to_string()), "{log:?}");
         }
         let worker: usize = turn.split('.').next().unwrap().parse().unwrap();
         assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
@@ -427,12 +436,12 @@ async fn no_two_turns_interleave(backend: Backend) {
 }
 
 #[tokio::test]
-async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
+async fn a_turn_released_on_one_replica_wakes_callers_on_another() {
     /// Number of other waiting callers. A replica polls Redis for one caller every 250 ms, so it polls for each of 100
     /// callers only every 25 s.
     const OTHERS: usize = 100;
     /// Time limit for waking a caller. Far shorter than 25 s, but far longer than a message takes.
-    const SOON: Duration = Duration::from_secs(8);
+    const WAKE_LIMIT: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);
     let other = one.settings().start();
@@ -440,32 +449,32 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
     for thread in &held {
         token(thread, &json!({"ttl_seconds": 600})).await;
     }
-    let ask = json!({"wait_seconds": 30}).to_string();
-    let asking = held.iter().map(|thread| thread.post("turn", &ask).send());
-    let waiting: Vec<_> = asking.map(tokio::spawn).collect();
-    let there = one.client().thread();
-    let here = other.client().thread_of(&there.id);
+    let body = json!({"wait_seconds": 30}).to_string();
+    let requests = held.iter().map(|thread| thread.post("turn", &body).send());
+    let waiting: Vec<_> = requests.map(tokio::spawn).collect();
+    let on_one = one.client().thread();
+    let on_other = other.client().thread_of(&on_one.id);
 
-    let (mut soon, mut late) = (0, Vec::new());
-    while soon < ROUNDS {
-        let first = token(&there, &json!({"ttl_seconds": 600})).await;
+    let (mut in_time, mut late) = (0, Vec::new());
+    while in_time < ROUNDS {
+        let first = token(&on_one, &json!({"ttl_seconds": 600})).await;
         let second = tokio::spawn({
-            let here = here.clone();
-            async move { take(&here, &json!({"wait_seconds": 30})).await }
+            let on_other = on_other.clone();
+            async move { take(&on_other, &json!({"wait_seconds": 30})).await }
         });
         // by now, the second caller is most likely waiting; if not, it gets the turn when its request arrives
         tokio::time::sleep(Duration::from_millis(100)).await;
         let start = Instant::now();
-        by(there.delete("turn"), &first).send().await;
+        with_token(on_one.delete("turn"), &first).send().await;
         let second = second.await.unwrap();
         let waited = start.elapsed();
-        match second.status == 201 && waited < SOON {
-            true => soon += 1,
+        match second.status == 201 && waited < WAKE_LIMIT {
+            true => in_time += 1,
             false => late.push(waited),
         }
         if second.status == 201 {
             let second = second.json()["token"].as_str().unwrap().to_owned();
-            by(here.delete("turn"), &second).send().await;
+            with_token(on_other.delete("turn"), &second).send().await;
         }
         // some callers may be late, because a replica may not be subscribed yet, or the machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
@@ -476,7 +485,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
 }
 
 #[tokio::test]
-async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
+async fn a_replica_with_waiting_callers_polls_redis_at_most_four_times_a_second() {
     let server = Server::start(Backend::Redis);
     let threads: Vec<_> = (0..10).map(|_| server.client().thread()).collect();
     for thread in &threads {
@@ -489,44 +498,48 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
     // retry until the replica polls at its full rate, because a busy machine polls less often
     for attempt in 0..10 {
         let (before, start) = (count().await, Instant::now());
-        let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
+        let waiting = threads.iter().enumerate().flat_map(|(index, thread)| {
             // half of the callers are queued behind the others, and give up before them
             [4, 3].map(move |wait_seconds| async move {
                 let body = json!({"wait_seconds": wait_seconds}).to_string();
-                let ask = thread.post("turn", &body);
-                ask.header("idempotency-key", format!("{attempt}-{wait_seconds}-{at}"))
+                let request = thread.post("turn", &body);
+                request
+                    .header(
+                        "idempotency-key",
+                        format!("{attempt}-{wait_seconds}-{index}"),
+                    )
                     .refused(409, "turn_taken")
                     .await;
             })
         });
         futures_util::future::join_all(waiting).await;
 
-        // subtract two calls per caller, for its arrival and its departure
-        let asked = count().await - before - 4 * threads.len() as u64;
-        let most = 4 * start.elapsed().as_secs() + 4;
-        assert!(asked <= most, "{asked} of {most}");
-        if asked >= 8 {
+        // subtract two calls for each of the two callers of a thread: when it arrives and when it gives up
+        let polls = count().await - before - 4 * threads.len() as u64;
+        let polls_max = 4 * start.elapsed().as_secs() + 4;
+        assert!(polls <= polls_max, "{polls} of {polls_max}");
+        if polls >= 8 {
             return;
         }
     }
-    panic!("it asks too seldom");
+    panic!("the replica polls too rarely");
 }
 
 with_own_servers!(
     no_two_turns_interleave,
-    a_caller_waits_until_the_turn_is_given_back,
-    waiting_callers_are_served_in_the_order_of_their_arrival,
-    a_repeat_is_answered_before_those_who_wait,
+    a_caller_waits_until_the_turn_is_released,
+    waiting_callers_are_served_in_order_of_arrival,
+    a_repeat_is_answered_before_waiting_callers,
     a_repeat_gets_the_turn_of_a_request_that_still_waits,
 );
 over_both_stores!(
-    a_turn_is_taken_renewed_and_given_back,
+    a_turn_is_taken_renewed_and_released,
     a_second_caller_learns_when_the_turn_ends,
-    a_write_of_a_lost_turn_is_refused,
-    while_a_turn_is_exclusive_others_only_read,
+    a_write_with_a_lost_turn_is_refused,
+    an_exclusive_turn_blocks_other_writers,
     a_repeat_gets_the_same_turn,
-    what_is_malformed_is_refused,
-    a_caller_that_waits_in_vain_is_refused,
-    a_caller_gets_a_turn_that_ends_by_itself,
+    malformed_requests_are_refused,
+    a_waiting_caller_is_refused_when_its_time_is_up,
+    a_waiting_caller_gets_an_expired_turn,
     a_turn_needs_no_body,
 );

@@ -14,11 +14,11 @@ use crate::support::until;
 const ENDS: [&str; 1] = ["thread.destroyed"];
 const LIFE: [&str; 2] = ["thread.created", "thread.destroyed"];
 
-fn said(event: &str, thread: &OwnThread) -> String {
+fn expected_words(event: &str, thread: &OwnThread) -> String {
     format!("{event} {}", thread.id)
 }
 
-async fn a_thread_that_ends_is_delivered_with_its_state_and_signed(backend: Backend) {
+async fn a_destroyed_thread_is_delivered_signed_with_its_state(backend: Backend) {
     let server = open_server(backend);
     let receiver = Receiver::start().await;
     let made = make(&server.client(), &receiver.url("/a"), &LIFE).await;
@@ -31,13 +31,13 @@ async fn a_thread_that_ends_is_delivered_with_its_state_and_signed(backend: Back
     thread.patch("", r#"{"metadata":{"m":1.0}}"#).ok().await;
     thread.delete("").ok().await;
 
-    let got = receiver.await_taken("/a", 2).await;
-    assert_eq!(got[0].words(), said("thread.created", &thread));
-    assert_eq!(got[1].words(), said("thread.destroyed", &thread));
+    let got = receiver.await_accepted("/a", 2).await;
+    assert_eq!(got[0].words(), expected_words("thread.created", &thread));
+    assert_eq!(got[1].words(), expected_words("thread.destroyed", &thread));
     let text = String::from_utf8(got[1].body.to_vec()).unwrap();
-    let left =
+    let expected_end =
         r#""reason":"destroyed","metadata":{"m":1.0},"state":{"a":[1.0],"n":9007199254740993}}}"#;
-    assert!(text.ends_with(left), "{text}");
+    assert!(text.ends_with(expected_end), "{text}");
     for delivery in &got {
         assert_eq!(delivery.header("content-type"), "application/json");
         assert!(delivery.header("user-agent").starts_with("threadkeep/"));
@@ -49,7 +49,7 @@ async fn a_thread_that_ends_is_delivered_with_its_state_and_signed(backend: Back
     }
 }
 
-async fn a_thread_that_expires_is_delivered_with_its_state(backend: Backend) {
+async fn an_expired_thread_is_delivered_with_its_state(backend: Backend) {
     let server = open_builder(backend)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 1)
         .start();
@@ -59,7 +59,7 @@ async fn a_thread_that_expires_is_delivered_with_its_state(backend: Backend) {
 
     thread.put("state/k", "[1]").ok().await;
 
-    let got = receiver.await_taken("/a", 1).await;
+    let got = receiver.await_accepted("/a", 1).await;
     let about = &got[0].json()["data"];
     assert_eq!(about["reason"], "expired");
     assert_eq!(about["state"], json!({"k": [1]}));
@@ -77,7 +77,7 @@ async fn a_large_state_is_delivered_by_link(backend: Backend) {
     thread.put("state/k", &large).ok().await;
     thread.delete("").ok().await;
 
-    let got = receiver.await_taken("/a", 1).await;
+    let got = receiver.await_accepted("/a", 1).await;
     let about = &got[0].json()["data"];
     assert_eq!(about.get("state"), None);
     let url = about["state_url"].as_str().unwrap();
@@ -89,7 +89,7 @@ async fn a_large_state_is_delivered_by_link(backend: Backend) {
     );
 }
 
-async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend) {
+async fn failed_deliveries_are_retried_in_order_with_the_same_id(backend: Backend) {
     let server = open_server(backend);
     let receiver = Receiver::start().await;
     make(&server.client(), &receiver.url("/a"), &LIFE).await;
@@ -98,12 +98,15 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
     receiver.set("/a", AnswerMode::Failing(503));
     thread.put("state/k", "1").ok().await;
     thread.delete("").ok().await;
-    receiver.await_got("/a", 2).await;
-    receiver.set("/a", AnswerMode::Well);
+    receiver.await_received("/a", 2).await;
+    receiver.set("/a", AnswerMode::Accepting);
 
-    let taken = receiver.await_taken("/a", 2).await;
-    assert_eq!(taken[0].words(), said("thread.created", &thread));
-    assert_eq!(taken[1].words(), said("thread.destroyed", &thread));
+    let taken = receiver.await_accepted("/a", 2).await;
+    assert_eq!(taken[0].words(), expected_words("thread.created", &thread));
+    assert_eq!(
+        taken[1].words(),
+        expected_words("thread.destroyed", &thread)
+    );
     let got = receiver.got("/a");
     let before = got.iter().take_while(|delivery| !delivery.is_taken);
     assert!(before.clone().count() >= 2);
@@ -113,7 +116,7 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
     }
 }
 
-async fn one_that_hangs_delays_no_other(backend: Backend) {
+async fn a_hanging_endpoint_delays_no_other(backend: Backend) {
     /// More threads than a replica can serve in parallel.
     const THREADS: usize = 40;
     let mut times = Vec::new();
@@ -131,7 +134,7 @@ async fn one_that_hangs_delays_no_other(backend: Backend) {
             thread.put("state/k", "1").ok().await;
             thread.delete("").ok().await;
         }
-        receiver.await_taken("/good", 2 * THREADS).await;
+        receiver.await_accepted("/good", 2 * THREADS).await;
 
         times.push(start.elapsed());
         assert!(!receiver.got("/slow").is_empty());
@@ -149,12 +152,12 @@ async fn a_redirect_is_not_followed(backend: Backend) {
     receiver.set("/a", AnswerMode::Redirecting(receiver.url("/b")));
 
     server.client().thread().put("state/k", "1").ok().await;
-    receiver.await_got("/a", 2).await;
+    receiver.await_received("/a", 2).await;
 
     assert!(receiver.got("/b").is_empty());
 }
 
-async fn private_addresses_are_refused_at_delivery(backend: Backend) {
+async fn private_addresses_are_rejected_at_delivery(backend: Backend) {
     let server = Server::start(backend);
     let receiver = Receiver::start().await;
     let url = format!("http://localhost:{}/a", receiver.port());
@@ -172,7 +175,7 @@ async fn private_addresses_are_refused_at_delivery(backend: Backend) {
     assert!(receiver.got("/a").is_empty());
 }
 
-async fn both_secrets_sign_while_one_replaces_the_other(backend: Backend) {
+async fn both_secrets_sign_during_a_rotation(backend: Backend) {
     let server = open_server(backend);
     let client = server.client();
     let receiver = Receiver::start().await;
@@ -184,12 +187,12 @@ async fn both_secrets_sign_while_one_replaces_the_other(backend: Backend) {
     thread.put("state/k", "1").ok().await;
     thread.delete("").ok().await;
 
-    let got = receiver.await_taken("/a", 1).await;
+    let got = receiver.await_accepted("/a", 1).await;
     let secrets = [&made, &rotated].map(|endpoint| endpoint["secret"].as_str().unwrap());
     assert_eq!(got[0].signed_by(&secrets), [1, 0]);
 }
 
-async fn changes_count_from_now_on(backend: Backend) {
+async fn changes_to_an_endpoint_apply_to_later_events(backend: Backend) {
     let server = open_server(backend);
     let client = server.client();
     let receiver = Receiver::start().await;
@@ -205,20 +208,20 @@ async fn changes_count_from_now_on(backend: Backend) {
     })
     .await;
     hooks(&client, Method::DELETE, &path_of(&made)).ok().await;
-    let until_then = receiver.got("/b").len();
+    let received_before = receiver.got("/b").len();
     for _ in 0..20 {
         client.thread().put("state/k", "1").ok().await;
     }
     let other = make(&client, &receiver.url("/c"), &LIFE).await;
     client.thread().put("state/k", "1").ok().await;
-    receiver.await_taken("/c", 1).await;
+    receiver.await_accepted("/c", 1).await;
 
     assert!(receiver.got("/a").is_empty());
     // deliveries that were in flight may still arrive
-    assert!(receiver.got("/b").len() <= until_then + 16, "{other}");
+    assert!(receiver.got("/b").len() <= received_before + 16, "{other}");
 }
 
-async fn changes_of_threads_come_while_an_endpoint_wants_them(backend: Backend) {
+async fn thread_changes_are_delivered_to_a_subscribed_endpoint(backend: Backend) {
     let server = open_server(backend);
     let client = server.client();
     let receiver = Receiver::start().await;
@@ -239,7 +242,7 @@ async fn changes_of_threads_come_while_an_endpoint_wants_them(backend: Backend) 
     assert_eq!(event["data"]["keys"], json!(["k"]));
 }
 
-async fn an_endpoint_of_the_settings_is_delivered_to(backend: Backend) {
+async fn a_configured_endpoint_receives_deliveries(backend: Backend) {
     const SECRETS: [&str; 2] = [
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "whsec_bmV2ZXJnb25uYWdpdmV5b3V1cG5ldmVyZ29ubmE=",
@@ -262,15 +265,15 @@ async fn an_endpoint_of_the_settings_is_delivered_to(backend: Backend) {
 }
 
 with_own_servers!(
-    a_thread_that_ends_is_delivered_with_its_state_and_signed,
-    a_thread_that_expires_is_delivered_with_its_state,
+    a_destroyed_thread_is_delivered_signed_with_its_state,
+    an_expired_thread_is_delivered_with_its_state,
     a_large_state_is_delivered_by_link,
-    what_fails_comes_again_in_order_and_under_the_same_id,
-    one_that_hangs_delays_no_other,
+    failed_deliveries_are_retried_in_order_with_the_same_id,
+    a_hanging_endpoint_delays_no_other,
     a_redirect_is_not_followed,
-    private_addresses_are_refused_at_delivery,
-    both_secrets_sign_while_one_replaces_the_other,
-    changes_count_from_now_on,
-    changes_of_threads_come_while_an_endpoint_wants_them,
-    an_endpoint_of_the_settings_is_delivered_to,
+    private_addresses_are_rejected_at_delivery,
+    both_secrets_sign_during_a_rotation,
+    changes_to_an_endpoint_apply_to_later_events,
+    thread_changes_are_delivered_to_a_subscribed_endpoint,
+    a_configured_endpoint_receives_deliveries,
 );

@@ -13,7 +13,7 @@ async fn get(client: &Client, path: &str) -> Value {
     hooks(client, Method::GET, path).ok().await.json()
 }
 
-async fn an_endpoint_is_made_seen_changed_and_deleted(backend: Backend) {
+async fn an_endpoint_is_created_read_changed_and_deleted(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
 
@@ -51,7 +51,7 @@ async fn an_endpoint_is_made_seen_changed_and_deleted(backend: Backend) {
     assert_eq!(get(&client, "").await, json!({"webhooks": []}));
 }
 
-async fn a_secret_is_told_once_and_when_it_is_replaced(server: &Server) {
+async fn a_secret_is_shown_only_when_it_is_set(server: &Server) {
     let client = server.client();
     let body = json!({"url": "https://a.example", "events": TYPES, "secret": SECRET});
     let made = hooks(&client, Method::POST, "").json(&body.to_string());
@@ -79,7 +79,7 @@ async fn a_secret_is_told_once_and_when_it_is_replaced(server: &Server) {
     assert!(!server.log().contains("whsec_"));
 }
 
-async fn what_cannot_be_delivered_to_is_refused(server: &Server) {
+async fn invalid_endpoints_are_rejected(server: &Server) {
     let client = server.client();
     let made = make(&client, "https://a.example", &TYPES).await;
     let path = path_of(&made);
@@ -164,7 +164,7 @@ async fn what_cannot_be_delivered_to_is_refused(server: &Server) {
     assert_eq!(unchanged["url"], url);
 }
 
-async fn back_ends_alone_see_them(server: &Server) {
+async fn only_back_ends_can_access_endpoints(server: &Server) {
     let client = server.client();
     let made = make(&client, "https://a.example", &TYPES).await;
     let path = format!("/v1/webhooks{}", path_of(&made));
@@ -192,7 +192,7 @@ async fn back_ends_alone_see_them(server: &Server) {
     assert_eq!(refused.header("allow"), Some("GET, HEAD, PATCH, DELETE"));
 }
 
-async fn nobody_elses_id_is_an_endpoint(server: &Server) {
+async fn unknown_endpoints_are_not_found(server: &Server) {
     let client = server.client();
 
     for path in ["/whk_0123456789abcdef0123456789abcdef", "/x", "/whk_"] {
@@ -210,7 +210,7 @@ async fn nobody_elses_id_is_an_endpoint(server: &Server) {
     }
 }
 
-async fn there_are_a_hundred_at_most(backend: Backend) {
+async fn at_most_a_hundred_endpoints_can_exist(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
     for number in 0..100 {
@@ -230,7 +230,7 @@ async fn there_are_a_hundred_at_most(backend: Backend) {
     make(&client, "https://a.example", &TYPES).await;
 }
 
-async fn endpoints_of_the_settings_are_changed_there(backend: Backend) {
+async fn configured_endpoints_cannot_be_changed_through_the_api(backend: Backend) {
     let server = open_builder(backend)
         .set(
             "THREADKEEP_WEBHOOKS",
@@ -264,7 +264,7 @@ async fn endpoints_of_the_settings_are_changed_there(backend: Backend) {
 }
 
 #[test]
-fn an_endpoint_of_the_settings_without_a_secret_refuses_to_start() {
+fn a_configured_endpoint_without_a_secret_prevents_startup() {
     let (status, log) = Server::builder(Backend::Memory)
         .set(
             "THREADKEEP_WEBHOOKS",
@@ -277,13 +277,13 @@ fn an_endpoint_of_the_settings_without_a_secret_refuses_to_start() {
 }
 
 over_both_stores!(
-    a_secret_is_told_once_and_when_it_is_replaced,
-    what_cannot_be_delivered_to_is_refused,
-    back_ends_alone_see_them,
-    nobody_elses_id_is_an_endpoint,
+    a_secret_is_shown_only_when_it_is_set,
+    invalid_endpoints_are_rejected,
+    only_back_ends_can_access_endpoints,
+    unknown_endpoints_are_not_found,
 );
 with_own_servers!(
-    an_endpoint_is_made_seen_changed_and_deleted,
-    there_are_a_hundred_at_most,
-    endpoints_of_the_settings_are_changed_there,
+    an_endpoint_is_created_read_changed_and_deleted,
+    at_most_a_hundred_endpoints_can_exist,
+    configured_endpoints_cannot_be_changed_through_the_api,
 );

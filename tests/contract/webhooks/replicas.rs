@@ -10,17 +10,17 @@ use crate::support::until;
 
 const DELIVERED: &str = r#"threadkeep_deliveries_total{consumer="webhook",outcome="delivered"}"#;
 
-fn came(receiver: &Receiver) -> HashSet<String> {
+fn delivered_ids(receiver: &Receiver) -> HashSet<String> {
     let taken = receiver.taken("/a");
     taken.iter().map(|delivery| delivery.id().into()).collect()
 }
 
 async fn await_distinct(receiver: &Receiver, count: usize) {
-    until(async || came(receiver).len() == count).await;
+    until(async || delivered_ids(receiver).len() == count).await;
 }
 
 #[tokio::test]
-async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() {
+async fn an_endpoint_receives_the_events_of_all_replicas_once() {
     let one = open_server(Backend::Redis);
     let other = one.settings().start();
     let receiver = Receiver::start().await;
@@ -36,7 +36,7 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() 
     .await;
     let written = written.into_inner();
     await_distinct(&receiver, written).await;
-    let earlier = came(&receiver);
+    let earlier = delivered_ids(&receiver);
 
     for _ in 0..100 {
         for server in [&one, &other] {
@@ -51,7 +51,7 @@ async fn an_endpoint_made_at_one_replica_gets_the_events_of_all_and_each_once() 
 }
 
 #[tokio::test]
-async fn what_one_replica_has_not_delivered_another_does() {
+async fn another_replica_delivers_what_a_killed_one_has_not() {
     let one = open_server(Backend::Redis);
     let other = one.settings().start();
     let receiver = Receiver::start().await;
@@ -69,25 +69,25 @@ async fn what_one_replica_has_not_delivered_another_does() {
 }
 
 #[tokio::test]
-async fn an_endpoint_deleted_at_one_replica_is_gone_at_all() {
+async fn an_endpoint_deleted_on_one_replica_is_gone_on_all() {
     let one = open_server(Backend::Redis);
     let other = one.settings().start();
     let receiver = Receiver::start().await;
     let made = make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
     one.client().thread().put("state/k", "1").ok().await;
-    receiver.await_taken("/a", 1).await;
+    receiver.await_accepted("/a", 1).await;
 
     hooks(&other.client(), Method::DELETE, &path_of(&made))
         .ok()
         .await;
 
-    let gone = hooks(&one.client(), Method::GET, &path_of(&made));
-    gone.refused(404, "not_found").await;
+    let read = hooks(&one.client(), Method::GET, &path_of(&made));
+    read.refused(404, "not_found").await;
     let last = make(&one.client(), &receiver.url("/b"), &["thread.created"]).await;
     let before = receiver.got("/a").len();
     for _ in 0..50 {
         other.client().thread().put("state/k", "1").ok().await;
     }
-    receiver.await_taken("/b", 50).await;
+    receiver.await_accepted("/b", 50).await;
     assert_eq!(receiver.got("/a").len(), before, "{last}");
 }

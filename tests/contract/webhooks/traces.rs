@@ -30,26 +30,30 @@ fn traced(request: Request, number: u8) -> Request {
 
 /// Returns the type and the trace of a delivered event. Asserts that the `traceparent` header equals the event's
 /// attribute.
-fn told(delivery: &Delivery) -> (String, Option<String>) {
+fn type_and_trace(delivery: &Delivery) -> (String, Option<String>) {
     let event = delivery.json();
     let attribute = event["traceparent"].as_str().map(str::to_owned);
     assert_eq!(delivery.headers.get("traceparent"), attribute.as_ref());
     (event["type"].as_str().unwrap().to_owned(), attribute)
 }
 
-fn with(number: u8, receiver: &Receiver) -> Vec<String> {
-    let told = receiver.taken("/a").iter().map(told).collect::<Vec<_>>();
-    let of_trace = told
+fn types_with_trace(number: u8, receiver: &Receiver) -> Vec<String> {
+    let events = receiver
+        .taken("/a")
+        .iter()
+        .map(type_and_trace)
+        .collect::<Vec<_>>();
+    let of_trace = events
         .into_iter()
-        .filter(|(_, of)| *of == Some(trace(number)));
+        .filter(|(_, traceparent)| *traceparent == Some(trace(number)));
     let types = of_trace.map(|(kind, _)| kind);
     let mut types: Vec<_> = types.filter(|kind| kind != SESSION).collect();
     types.sort();
     types
 }
 
-async fn await_with(number: u8, receiver: &Receiver, types: &[&str]) {
-    crate::support::until(async || with(number, receiver) == types).await;
+async fn await_types(number: u8, receiver: &Receiver, types: &[&str]) {
+    crate::support::until(async || types_with_trace(number, receiver) == types).await;
 }
 
 async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
@@ -63,12 +67,12 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
 
     // wait until every replica has noticed the endpoint, because changes are not logged until then
     crate::support::until(async || {
-        let of = thread.put("state/k", "1");
-        of.ok().await;
+        let put = thread.put("state/k", "1");
+        put.ok().await;
         let taken = receiver.taken("/a");
         taken
             .iter()
-            .any(|delivery| told(delivery).0 == "thread.updated")
+            .any(|delivery| type_and_trace(delivery).0 == "thread.updated")
     })
     .await;
     traced(client.thread().put("state/k", "1"), 1).ok().await;
@@ -82,11 +86,11 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
     .ok()
     .await;
     let set = r#"{"scope":"thread:current","entries":[{"key":"a","value":"1"}]}"#;
-    traced(thread.post_beside("/v1/scopes/keys/set", set), 5)
+    traced(thread.post_with_thread_id("/v1/scopes/keys/set", set), 5)
         .ok()
         .await;
     let tasks = r#"{"scope":"thread:current","tasks":[{"content":"a","status":"pending","active_form":"b"}]}"#;
-    traced(thread.post_beside("/v1/scopes/tasks/set", tasks), 6)
+    traced(thread.post_with_thread_id("/v1/scopes/tasks/set", tasks), 6)
         .ok()
         .await;
     thread.post("checkpoints", "{}").ok().await;
@@ -115,21 +119,26 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
         (9, &["thread.rotated"]),
         (10, &["thread.destroyed"]),
     ] {
-        await_with(number, &receiver, types).await;
+        await_types(number, &receiver, types).await;
     }
     let session = (SESSION.to_owned(), Some(trace(2)));
-    crate::support::until(async || receiver.taken("/a").iter().any(|one| told(one) == session))
-        .await;
+    crate::support::until(async || {
+        receiver
+            .taken("/a")
+            .iter()
+            .any(|one| type_and_trace(one) == session)
+    })
+    .await;
     let untraced = receiver
         .taken("/a")
         .iter()
-        .map(told)
-        .filter(|(_, of)| of.is_none())
+        .map(type_and_trace)
+        .filter(|(_, traceparent)| traceparent.is_none())
         .count();
     assert!(untraced > 0);
 }
 
-async fn an_end_by_time_has_no_trace(backend: Backend) {
+async fn an_expiry_has_no_trace(backend: Backend) {
     let server = open_builder(backend)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 1)
         .start();
@@ -141,12 +150,15 @@ async fn an_end_by_time_has_no_trace(backend: Backend) {
         .ok()
         .await;
 
-    let taken = receiver.await_taken("/a", 2).await;
-    assert_eq!(told(&taken[0]).1, Some(trace(1)));
-    assert_eq!(told(&taken[1]), ("thread.destroyed".to_owned(), None));
+    let taken = receiver.await_accepted("/a", 2).await;
+    assert_eq!(type_and_trace(&taken[0]).1, Some(trace(1)));
+    assert_eq!(
+        type_and_trace(&taken[1]),
+        ("thread.destroyed".to_owned(), None)
+    );
 }
 
-async fn a_stream_of_events_shows_the_trace(backend: Backend) {
+async fn an_event_stream_includes_the_trace(backend: Backend) {
     let server = Server::start(backend);
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
@@ -165,8 +177,8 @@ async fn a_stream_of_events_shows_the_trace(backend: Backend) {
 
 with_own_servers!(
     every_event_of_a_traced_request_has_its_trace,
-    an_end_by_time_has_no_trace,
-    a_stream_of_events_shows_the_trace,
+    an_expiry_has_no_trace,
+    an_event_stream_includes_the_trace,
 );
 
 #[tokio::test]
@@ -181,12 +193,12 @@ async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
         .ok()
         .await;
     // once the first delivery attempt has been made, the event is recorded, so a replica that starts later can find it
-    receiver.await_got("/a", 1).await;
+    receiver.await_received("/a", 1).await;
     one.stop();
-    receiver.set("/a", AnswerMode::Well);
+    receiver.set("/a", AnswerMode::Accepting);
 
     let _other = one.settings().start();
 
-    let taken = receiver.await_taken("/a", 1).await;
-    assert_eq!(told(&taken[0]).1, Some(trace(1)));
+    let taken = receiver.await_accepted("/a", 1).await;
+    assert_eq!(type_and_trace(&taken[0]).1, Some(trace(1)));
 }

@@ -16,16 +16,16 @@ fn appends(items: &[HistoryItem]) -> Vec<Operation> {
     items.iter().cloned().map(Operation::Append).collect()
 }
 
-fn places(written: &Written) -> Vec<(u64, bool)> {
-    let place = |answer: &Answer| match answer {
+fn positions(written: &Written) -> Vec<(u64, bool)> {
+    let position = |answer: &Answer| match answer {
         Answer::Appended(_, Appended { seq, repeated }) => Some((*seq, *repeated)),
         _ => None,
     };
-    written.answers.iter().filter_map(place).collect()
+    written.answers.iter().filter_map(position).collect()
 }
 
 impl Subject {
-    async fn merge_keeping(
+    async fn merge_with_limit(
         &self,
         max_bytes: u64,
         drops_oldest: bool,
@@ -71,10 +71,10 @@ async fn state_and_history_change_in_one_step(room: Room) {
     );
     assert_eq!(written.stamp.version, 1);
     assert_eq!(thread.state().await.unwrap(), r#"{"k":5}"#);
-    let word = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
+    let stored = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
     assert_eq!(
         scope.items().await,
-        [word(1, "a", r#"{"n":1e400}"#), word(2, "b", "2")]
+        [stored(1, "a", r#"{"n":1e400}"#), stored(2, "b", "2")]
     );
     let scope_stamp = scope.stamp().await;
     assert_eq!(
@@ -92,13 +92,13 @@ async fn state_and_history_change_in_one_step(room: Room) {
     let second = thread
         .merge(&[append("c", "3"), append("a", r#"{"n":1e400}"#)])
         .await;
-    assert_eq!(places(&second), [(3, false), (1, true)]);
+    assert_eq!(positions(&second), [(3, false), (1, true)]);
     assert_eq!(second.stamp.version, 2);
     assert_eq!(scope.version().await, 2);
     assert_eq!(scope.add(&numbered(4..5)).await, [(4, false)]);
 }
 
-async fn an_item_that_is_there_changes_the_thread_alone(room: Room) {
+async fn appending_an_existing_item_changes_only_the_thread(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     thread.merge(&[append("a", "1")]).await;
@@ -106,11 +106,11 @@ async fn an_item_that_is_there_changes_the_thread_alone(room: Room) {
 
     let again = thread.merge(&[append("a", "1"), set("k", "1")]).await;
 
-    assert_eq!(places(&again), [(1, true)]);
+    assert_eq!(positions(&again), [(1, true)]);
     assert_eq!(again.stamp.version, 2);
     assert_eq!(scope.whole().await, before);
     let twice = thread.merge(&[append("b", "1"), append("b", "1")]).await;
-    assert_eq!(places(&twice), [(2, false), (2, true)]);
+    assert_eq!(positions(&twice), [(2, false), (2, true)]);
 }
 
 async fn a_refused_operation_appends_nothing(room: Room) {
@@ -125,7 +125,7 @@ async fn a_refused_operation_appends_nothing(room: Room) {
     let large = format!("\"{}\"", "x".repeat(1_048_576));
     let history_bytes = 8_388_608 - 66;
 
-    for (operations, wanted) in [
+    for (operations, expected) in [
         (
             vec![append("b", "1"), append("c", "1"), push("k", "1")],
             Refusal::NotAnArray { operation: 2 },
@@ -166,7 +166,7 @@ async fn a_refused_operation_appends_nothing(room: Room) {
             },
         ),
     ] {
-        assert_eq!(thread.try_merge(&operations).await, Err(wanted));
+        assert_eq!(thread.try_merge(&operations).await, Err(expected));
         let after = (
             thread.state().await,
             thread.stamp().await,
@@ -176,7 +176,7 @@ async fn a_refused_operation_appends_nothing(room: Room) {
     }
 }
 
-async fn conditions_hold_for_both(room: Room) {
+async fn conditions_apply_to_state_and_history(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let items = [append("a", "1"), set("k", "1")];
@@ -189,7 +189,7 @@ async fn conditions_hold_for_both(room: Room) {
         .merge_if(Precondition::Version(0), &items)
         .await
         .unwrap();
-    assert_eq!(places(&made), [(1, false)]);
+    assert_eq!(positions(&made), [(1, false)]);
     let unmet = thread
         .merge_if(Precondition::Version(0), &[append("b", "1")])
         .await;
@@ -209,16 +209,16 @@ async fn conditions_hold_for_both(room: Room) {
     assert_eq!(late, Err(Refusal::Destroyed));
 
     room.advance(Duration::from_secs(61));
-    let anew = thread.merge(&[append("b", "1")]).await;
+    let recreated = thread.merge(&[append("b", "1")]).await;
     assert_eq!(
-        places(&anew),
+        positions(&recreated),
         [(1, false)],
-        "a new life has a history of its own"
+        "a recreated thread has a history of its own"
     );
     assert_eq!(scope.seqs(After(0), 10).await, [1]);
 }
 
-async fn a_repeat_gets_the_same_places(room: Room) {
+async fn a_repeat_returns_the_same_positions(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let operations = [append("a", "1"), pop("absent", 1), append("b", "1")];
@@ -239,27 +239,27 @@ async fn an_expired_threads_history_is_archived_before_a_new_one_begins(room: Ro
     thread.merge(&[append("a", "1"), append("b", "1")]).await;
     room.advance(thread.policy.ttl + Duration::from_secs(1));
 
-    let anew = thread.merge(&[set("k", "1"), append("a", "2")]).await;
+    let written = thread.merge(&[set("k", "1"), append("a", "2")]).await;
 
-    assert_eq!(places(&anew), [(1, false)]);
+    assert_eq!(positions(&written), [(1, false)]);
     assert_eq!(scope.items().await, [(1, "a".into(), "2".into())]);
     let archive = room.archive(&thread).await.unwrap();
     assert_eq!(archive.head.history.len(), 2);
-    let left = scope
+    let final_history = scope
         .scopes
         .read_final_history(&thread.id, None, After(0), 10)
         .await;
-    assert_eq!(left.unwrap().unwrap().items.len(), 2);
+    assert_eq!(final_history.unwrap().unwrap().items.len(), 2);
 }
 
-async fn the_oldest_items_make_room_however_many_they_are(room: Room) {
+async fn any_number_of_oldest_items_is_dropped_for_new_items(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let limit = 1_000 * 70;
     for thousand in 0..3 {
         let items = numbered(thousand * 1_000 + 1..thousand * 1_000 + 1_001);
         thread
-            .merge_keeping(1_000_000, true, &appends(&items))
+            .merge_with_limit(1_000_000, true, &appends(&items))
             .await
             .unwrap();
     }
@@ -267,23 +267,23 @@ async fn the_oldest_items_make_room_however_many_they_are(room: Room) {
     let large = "7".repeat(69_000);
 
     let written = thread
-        .merge_keeping(limit, true, &[append("l", &large), set("k", "1")])
+        .merge_with_limit(limit, true, &[append("l", &large), set("k", "1")])
         .await;
 
-    assert_eq!(places(&written.unwrap()), [(3_001, false)]);
+    assert_eq!(positions(&written.unwrap()), [(3_001, false)]);
     let summary = summary(&scope).await;
     assert!(summary.bytes <= limit);
     assert_eq!(summary.next_seq, 3_002);
     assert_eq!(summary.len(), 1 + (limit - 69_065) / 72);
     let before = scope.whole().await;
     let refused = thread
-        .merge_keeping(limit, true, &[append("m", &"7".repeat(70_000))])
+        .merge_with_limit(limit, true, &[append("m", &"7".repeat(70_000))])
         .await;
     assert!(matches!(refused, Err(Refusal::HistoryTooLarge { .. })));
     assert_eq!(scope.whole().await, before);
 }
 
-async fn a_thousand_appends_are_one_merge(room: Room) {
+async fn one_merge_takes_a_thousand_appends(room: Room) {
     let thread = room.subject();
     let items = numbered(1..1_001);
     let mut operations = appends(&items);
@@ -292,11 +292,11 @@ async fn a_thousand_appends_are_one_merge(room: Room) {
     let written = thread.merge(&operations).await;
 
     let expected: Vec<_> = (1..1_001).map(|seq| (seq, false)).collect();
-    assert_eq!(places(&written), expected);
+    assert_eq!(positions(&written), expected);
     assert_eq!(summary(&room.scope_of(&thread)).await.len(), 1_000);
 }
 
-async fn writers_at_once_lose_no_item(room: Room) {
+async fn concurrent_writers_lose_no_item(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let add = async |writer: u64| {
@@ -314,7 +314,11 @@ async fn writers_at_once_lose_no_item(room: Room) {
 
     let items = scope.items().await;
     assert_eq!(items.len(), 160);
-    assert!((1..).zip(&items).all(|(place, (seq, ..))| place == *seq));
+    assert!(
+        (1..)
+            .zip(&items)
+            .all(|(expected, (seq, ..))| expected == *seq)
+    );
     let list = thread.value("list").await.unwrap();
     assert_eq!(list.matches('1').count(), 80);
 }
@@ -388,14 +392,14 @@ async fn appends_are_announced_while_all_threads_are_watched(room: Room) {
 
 super::over_every_store! {
     state_and_history_change_in_one_step,
-    an_item_that_is_there_changes_the_thread_alone,
+    appending_an_existing_item_changes_only_the_thread,
     a_refused_operation_appends_nothing,
-    conditions_hold_for_both,
-    a_repeat_gets_the_same_places,
+    conditions_apply_to_state_and_history,
+    a_repeat_returns_the_same_positions,
     an_expired_threads_history_is_archived_before_a_new_one_begins,
-    the_oldest_items_make_room_however_many_they_are,
-    a_thousand_appends_are_one_merge,
-    writers_at_once_lose_no_item,
+    any_number_of_oldest_items_is_dropped_for_new_items,
+    one_merge_takes_a_thousand_appends,
+    concurrent_writers_lose_no_item,
     appends_are_announced_while_their_thread_is_watched,
     appends_are_announced_while_all_threads_are_watched,
 }

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use threadkeep_domain::{EndReason, Life, Refusal, Retention, ThreadId, ThreadPolicy};
-use threadkeep_store::{ArchiveHead, ArchivePlace};
+use threadkeep_store::{ArchiveHead, ArchivePosition};
 
 use super::room::{Room, Subject, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-const START: ArchivePlace = ArchivePlace {
+const START: ArchivePosition = ArchivePosition {
     archived_ms: 0,
     archive: None,
 };
@@ -17,7 +17,7 @@ async fn end(thread: &Subject) -> Life {
     life
 }
 
-async fn a_destroyed_thread_leaves_its_state(room: Room) {
+async fn a_destroyed_thread_is_archived_with_its_state(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1.0"), set("e", "[]")]).await;
     thread.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -26,13 +26,13 @@ async fn a_destroyed_thread_leaves_its_state(room: Room) {
 
     let archive = room.archive(&thread).await.unwrap();
 
-    let told = room.events(&thread).await.pop().unwrap();
+    let event = room.events(&thread).await.pop().unwrap();
     let head = &archive.head;
     assert_eq!(&archive.state[..], br#"{"e":[],"k":1.0}"#);
     assert_eq!((head.id, head.life), (thread.id, last.stamp.life));
     assert_eq!((head.version, head.size_bytes), (2, last.size_bytes));
     assert_eq!(head.reason, EndReason::Destroyed);
-    assert_eq!(head.ended_ms, told.time_ms);
+    assert_eq!(head.ended_ms, event.time_ms);
     assert!(head.archived_ms >= head.ended_ms);
     assert_eq!(head.metadata.as_str(), r#"{"a":1}"#);
 }
@@ -55,7 +55,7 @@ async fn a_large_state_is_archived_to_the_byte(room: Room) {
     assert_eq!(archive.head.metadata.as_str(), "{}");
 }
 
-async fn what_lives_or_never_was_has_no_archive(room: Room) {
+async fn living_and_unknown_threads_have_no_archive(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[]).await.stamp.life;
 
@@ -70,7 +70,7 @@ async fn what_lives_or_never_was_has_no_archive(room: Room) {
     assert!(listed(&room, START, 10).await.is_empty());
 }
 
-async fn each_life_has_an_archive_and_the_newest_comes_first(room: Room) {
+async fn each_life_has_an_archive_and_the_newest_is_the_default(room: Room) {
     let thread = room.subject();
     let mut lives = Vec::new();
     for state in ["1", "2", "3"] {
@@ -95,7 +95,7 @@ async fn each_life_has_an_archive_and_the_newest_comes_first(room: Room) {
     assert!(heads.iter().map(|head| head.life).eq(lives));
 }
 
-async fn an_archive_is_got_until_its_time_is_over(room: Room) {
+async fn an_archive_is_readable_until_its_retention_ends(room: Room) {
     let room = room
         .keeping(Retention {
             archive: 100 * SECOND,
@@ -122,7 +122,7 @@ async fn an_archive_is_got_until_its_time_is_over(room: Room) {
     assert_eq!(&last.unwrap().state[..], br#"{"k":1}"#);
 }
 
-async fn without_an_archive_the_state_is_there_for_the_event_alone(room: Room) {
+async fn without_archives_the_final_state_remains_for_the_end_event(room: Room) {
     let room = room
         .keeping(Retention {
             archive: Duration::ZERO,
@@ -157,24 +157,24 @@ async fn archives_are_listed_in_order_and_in_pages(room: Room) {
         end(thread).await;
         expected.push(room.archive(thread).await.unwrap().head);
     }
-    expected.sort_by_key(place);
+    expected.sort_by_key(position);
 
-    for most in [1, 7, 39, 40, 1_000] {
-        assert_eq!(listed(&room, START, most).await, expected);
+    for limit in [1, 7, 39, 40, 1_000] {
+        assert_eq!(listed(&room, START, limit).await, expected);
     }
-    let middle = place(&expected[20]);
+    let middle = position(&expected[20]);
     assert_eq!(listed(&room, middle, 3).await, expected[21..]);
-    let since = ArchivePlace {
+    let since = ArchivePosition {
         archive: None,
         ..middle
     };
     let from = expected.partition_point(|head| head.archived_ms < since.archived_ms);
     assert_eq!(listed(&room, since, 1_000).await, expected[from..]);
-    let last = place(&expected[39]);
+    let last = position(&expected[39]);
     assert!(listed(&room, last, 1).await.is_empty());
 }
 
-async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
+async fn expired_threads_are_listed_by_archival_time(room: Room) {
     let sooner = room.subject();
     let later = room.subject();
     later.merge(&[]).await;
@@ -191,7 +191,7 @@ async fn expired_threads_are_listed_by_when_they_were_archived(room: Room) {
     assert_eq!(heads[1].reason, EndReason::Expired);
 }
 
-async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with(room: Room) {
+async fn archives_of_equal_times_and_prefixed_ids_are_listed_once(room: Room) {
     // choose two ids in the same bucket so that the first id is a prefix of the second
     let threads = loop {
         let (shorter, mut longer) = (room.subject(), room.subject());
@@ -207,15 +207,14 @@ async fn archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with
     room.reap().await;
 
     let expected = threads.map(|thread| thread.id);
-    for most in [1, 2, 100] {
-        let heads = listed(&room, START, most).await;
-        assert!(heads.is_sorted_by_key(place));
+    for limit in [1, 2, 100] {
+        let heads = listed(&room, START, limit).await;
+        assert!(heads.is_sorted_by_key(position));
         assert!(heads.iter().map(|head| head.id).eq(expected));
     }
 }
 
-/// A retention may be unlimited (`Duration::MAX`).
-async fn what_is_kept_for_ever_stays(room: Room) {
+async fn unlimited_retention_never_ends(room: Room) {
     let room = room
         .keeping(Retention {
             grace: Duration::MAX,
@@ -251,19 +250,19 @@ async fn what_is_kept_for_ever_stays(room: Room) {
     assert_eq!(thread.state().await.unwrap(), state);
 }
 
-fn place(head: &ArchiveHead) -> ArchivePlace {
-    ArchivePlace {
+fn position(head: &ArchiveHead) -> ArchivePosition {
+    ArchivePosition {
         archived_ms: head.archived_ms,
         archive: Some((head.id, head.life)),
     }
 }
 
-async fn listed(room: &Room, after: ArchivePlace, most: usize) -> Vec<ArchiveHead> {
+async fn listed(room: &Room, after: ArchivePosition, limit: usize) -> Vec<ArchiveHead> {
     let mut heads = Vec::new();
     let mut next = Some(after);
     while let Some(after) = next {
-        let page = room.backend.list_archives(&after, most).await.unwrap();
-        assert!(page.heads.len() <= most);
+        let page = room.backend.list_archives(&after, limit).await.unwrap();
+        assert!(page.heads.len() <= limit);
         assert!(page.next.as_ref().is_none_or(|next| *next > after));
         heads.extend(page.heads);
         next = page.next;
@@ -272,14 +271,14 @@ async fn listed(room: &Room, after: ArchivePlace, most: usize) -> Vec<ArchiveHea
 }
 
 super::over_every_store! {
-    a_destroyed_thread_leaves_its_state,
+    a_destroyed_thread_is_archived_with_its_state,
     a_large_state_is_archived_to_the_byte,
-    what_lives_or_never_was_has_no_archive,
-    each_life_has_an_archive_and_the_newest_comes_first,
-    an_archive_is_got_until_its_time_is_over,
-    without_an_archive_the_state_is_there_for_the_event_alone,
+    living_and_unknown_threads_have_no_archive,
+    each_life_has_an_archive_and_the_newest_is_the_default,
+    an_archive_is_readable_until_its_retention_ends,
+    without_archives_the_final_state_remains_for_the_end_event,
     archives_are_listed_in_order_and_in_pages,
-    expired_threads_are_listed_by_when_they_were_archived,
-    archives_of_one_time_are_listed_once_each_whatever_their_ids_begin_with,
-    what_is_kept_for_ever_stays,
+    expired_threads_are_listed_by_archival_time,
+    archives_of_equal_times_and_prefixed_ids_are_listed_once,
+    unlimited_retention_never_ends,
 }

@@ -13,12 +13,12 @@ impl Model {
     /// Builds an array that takes `total` bytes as JSON. Each element except the last takes `element` bytes.
     fn of_bytes(total: usize, element: usize) -> Self {
         let mut model = Self::default();
-        let mut left = total - 2;
-        while left > 2 * element + 2 {
+        let mut remaining = total - 2;
+        while remaining > 2 * element + 2 {
             model.0.push(digits(element, model.0.len()));
-            left -= element + 1;
+            remaining -= element + 1;
         }
-        model.0.push(digits(left, 7));
+        model.0.push(digits(remaining, 7));
         model
     }
 
@@ -29,9 +29,9 @@ impl Model {
     }
 }
 
-/// Returns a number with `count` digits. The digits differ between adjacent values of `place`.
-fn digits(count: usize, place: usize) -> String {
-    let mut text = format!("{}", 1 + place % 9).repeat(count);
+/// Returns a number with `count` digits. The digits differ between adjacent values of `index`.
+fn digits(count: usize, index: usize) -> String {
+    let mut text = format!("{}", 1 + index % 9).repeat(count);
     text.truncate(count);
     text
 }
@@ -67,12 +67,12 @@ async fn check_part(thread: &Subject, model: &Model, slice: Slice) {
             limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()),
         ),
     };
-    let wanted: Vec<_> = model.0.iter().skip(from).take(count).cloned().collect();
-    assert_eq!(text(&part), Model(wanted).json(), "{slice:?}");
+    let expected: Vec<_> = model.0.iter().skip(from).take(count).cloned().collect();
+    assert_eq!(text(&part), Model(expected).json(), "{slice:?}");
     assert_eq!(part.total, Some(model.0.len() as u64), "{slice:?}");
 }
 
-async fn arrays_around_the_borders_of_inline_and_chunk_read_back(room: Room) {
+async fn arrays_of_sizes_around_storage_boundaries_read_back(room: Room) {
     let thread = room.subject();
     for bytes in (2_008..2_040).chain(4_024..4_072) {
         for element in [1, 90, 1_000, 1_006, 1_007, 1_008] {
@@ -87,7 +87,7 @@ async fn arrays_around_the_borders_of_inline_and_chunk_read_back(room: Room) {
     }
 }
 
-async fn a_push_across_each_border_keeps_the_array_whole(room: Room) {
+async fn a_push_across_a_storage_boundary_keeps_every_element(room: Room) {
     for bytes in (1_990..2_040).chain(4_040..4_056) {
         let thread = room.subject();
         let mut model = Model::of_bytes(bytes, 100);
@@ -104,11 +104,11 @@ async fn a_push_across_each_border_keeps_the_array_whole(room: Room) {
     }
 }
 
-async fn an_array_that_is_only_pushed_to_grows_through_all_forms(room: Room) {
+async fn pushes_grow_an_array_through_every_storage_form(room: Room) {
     let thread = room.subject();
     let mut model = Model::default();
-    for place in 0..120 {
-        let element = digits(1 + (place * 37) % 150, place);
+    for index in 0..120 {
+        let element = digits(1 + (index * 37) % 150, index);
         model.push(element.clone(), usize::MAX);
         let pushed = thread.merge(&[push("k", &element)]).await;
 
@@ -118,11 +118,11 @@ async fn an_array_that_is_only_pushed_to_grows_through_all_forms(room: Room) {
     check(&thread, &model).await;
 }
 
-async fn elements_larger_than_a_chunk_stand_anywhere(room: Room) {
+async fn elements_larger_than_a_chunk_work_at_any_index(room: Room) {
     let large = digits(5_000, 3);
     for at in [0, 1, 30, 59, 60] {
         let thread = room.subject();
-        let mut model = Model((0..60).map(|place| digits(90, place)).collect());
+        let mut model = Model((0..60).map(|index| digits(90, index)).collect());
         model.0.insert(at, large.clone());
         thread.merge(&[set("k", &model.json())]).await;
         check(&thread, &model).await;
@@ -137,12 +137,12 @@ async fn elements_larger_than_a_chunk_stand_anywhere(room: Room) {
     }
 }
 
-async fn elements_of_exactly_a_chunk_stand_alone_or_together(room: Room) {
+async fn elements_of_about_one_chunk_read_back(room: Room) {
     for element in 2_012..2_020 {
         let thread = room.subject();
         let mut model = Model::default();
-        for place in 0..5 {
-            let element = digits(element, place);
+        for index in 0..5 {
+            let element = digits(element, index);
             model.push(element.clone(), 4);
             thread.merge(&[push_window("k", &element, 4)]).await;
             check(&thread, &model).await;
@@ -153,11 +153,11 @@ async fn elements_of_exactly_a_chunk_stand_alone_or_together(room: Room) {
     }
 }
 
-async fn a_window_keeps_the_newest_and_tells_their_number(room: Room) {
+async fn a_window_keeps_the_newest_elements_and_returns_their_count(room: Room) {
     let thread = room.subject();
     let mut model = Model::default();
-    for place in 0..200 {
-        let element = digits(60 + place % 50, place);
+    for index in 0..200 {
+        let element = digits(60 + index % 50, index);
         model.push(element.clone(), 50);
         let pushed = thread.merge(&[push_window("k", &element, 50)]).await;
 
@@ -168,8 +168,8 @@ async fn a_window_keeps_the_newest_and_tells_their_number(room: Room) {
     check(&thread, &model).await;
 }
 
-async fn a_window_smaller_than_before_cuts_several_chunks(room: Room) {
-    let elements: Vec<_> = (0..300).map(|place| digits(99, place)).collect();
+async fn a_smaller_window_drops_several_chunks(room: Room) {
+    let elements: Vec<_> = (0..300).map(|index| digits(99, index)).collect();
     for window in [1, 2, 19, 20, 21, 40, 41, 123, 280, 299, 300, 301, 9_999] {
         let thread = room.subject();
         let mut model = Model(elements.clone());
@@ -189,7 +189,7 @@ async fn a_window_smaller_than_before_cuts_several_chunks(room: Room) {
     }
 }
 
-async fn the_largest_window_keeps_all(room: Room) {
+async fn the_largest_window_keeps_every_element(room: Room) {
     let thread = room.subject();
     thread.merge(&[push_window("k", "1", u64::MAX)]).await;
     thread.merge(&[push_window("k", "2", u64::MAX)]).await;
@@ -199,7 +199,7 @@ async fn the_largest_window_keeps_all(room: Room) {
 
 async fn every_part_of_a_long_array_can_be_read(room: Room) {
     let thread = room.subject();
-    let model = Model((0..100).map(|place| digits(70, place)).collect());
+    let model = Model((0..100).map(|index| digits(70, index)).collect());
     thread.merge(&[set("k", &model.json())]).await;
 
     for offset in [0, 1, 26, 27, 28, 29, 55, 56, 57, 99, 100, 101] {
@@ -210,7 +210,7 @@ async fn every_part_of_a_long_array_can_be_read(room: Room) {
     }
 }
 
-async fn parts_past_the_end_are_empty_and_numbers_may_be_huge(room: Room) {
+async fn parts_past_the_end_are_empty_for_any_offset_and_limit(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "[1,2,3]")]).await;
     let part = async |slice| text(&thread.part("k", Some(slice)).await.unwrap());
@@ -240,7 +240,7 @@ async fn an_empty_array_has_empty_parts(room: Room) {
     }
 }
 
-async fn nothing_is_left_of_a_long_array_that_is_gone(room: Room) {
+async fn a_replaced_or_deleted_long_array_leaves_nothing(room: Room) {
     let thread = room.subject();
     let long = Model::of_bytes(30_000, 100);
     let short = Model::of_bytes(5_000, 100);
@@ -256,7 +256,7 @@ async fn nothing_is_left_of_a_long_array_that_is_gone(room: Room) {
     check(&thread, &Model(vec!["1".into()])).await;
 }
 
-async fn long_arrays_of_one_thread_are_apart(room: Room) {
+async fn long_arrays_of_one_thread_are_independent(room: Room) {
     let thread = room.subject();
     let arrays = [1, 2, 3].map(|n| Model::of_bytes(10_000 + n, 100 + n).json());
     for (key, array) in ["a", "b", "c"].iter().zip(&arrays) {
@@ -275,7 +275,7 @@ async fn long_arrays_of_one_thread_are_apart(room: Room) {
     assert_eq!(thread.thread().await.unwrap().keys, 3);
 }
 
-async fn what_looks_like_a_border_inside_an_element_is_none(room: Room) {
+async fn commas_and_brackets_inside_elements_split_nothing(room: Room) {
     let thread = room.subject();
     let elements = [
         r#""a\nb""#,
@@ -297,14 +297,14 @@ async fn what_looks_like_a_border_inside_an_element_is_none(room: Room) {
     check(&thread, &model).await;
 }
 
-async fn many_pushes_in_one_batch_cross_borders_too(room: Room) {
+async fn many_pushes_in_one_batch_cross_storage_boundaries(room: Room) {
     for window in [3, 25, 500] {
         let thread = room.subject();
         let mut model = Model::default();
         for round in 0..4 {
             let batch: Vec<_> = (0..70)
-                .map(|place| {
-                    let element = digits(80 + round, place);
+                .map(|index| {
+                    let element = digits(80 + round, index);
                     model.push(element.clone(), window);
                     push_window("k", &element, window as u64)
                 })
@@ -360,7 +360,7 @@ async fn the_newest_elements_are_popped_from_arrays_of_every_size(room: Room) {
 async fn pops_and_pushes_of_one_batch_see_each_other(room: Room) {
     for count in [3, 100, 5_000] {
         let thread = room.subject();
-        let mut model = Model((0..count).map(|place| digits(20, place)).collect());
+        let mut model = Model((0..count).map(|index| digits(20, index)).collect());
         thread.merge(&[set("k", &model.json())]).await;
 
         let operations = [
@@ -392,14 +392,14 @@ async fn pops_and_pushes_of_one_batch_see_each_other(room: Room) {
     }
 }
 
-async fn an_array_may_be_popped_and_pushed_for_long(room: Room) {
+async fn repeated_pops_and_pushes_keep_an_array_correct(room: Room) {
     let thread = room.subject();
     let mut model = Model::default();
     thread.merge(&[set("k", "[]")]).await;
     for round in 0..60 {
         let pushes: Vec<_> = (0..20)
-            .map(|place| {
-                let element = digits(50 + 7 * round, place);
+            .map(|index| {
+                let element = digits(50 + 7 * round, index);
                 model.0.push(element.clone());
                 push("k", &element)
             })
@@ -415,7 +415,7 @@ async fn an_array_may_be_popped_and_pushed_for_long(room: Room) {
     }
 }
 
-async fn a_pop_of_nothing_answers_an_empty_array(room: Room) {
+async fn popping_nothing_returns_an_empty_array(room: Room) {
     let thread = room.subject();
 
     assert_eq!(popped(&thread, &[pop("k", 1)]).await, "[]");
@@ -430,14 +430,14 @@ async fn a_pop_of_nothing_answers_an_empty_array(room: Room) {
     );
 }
 
-async fn a_repeat_gets_the_same_elements(room: Room) {
+async fn a_repeated_pop_returns_the_same_elements(room: Room) {
     let thread = room.subject();
-    let elements: Vec<_> = (0..2_000).map(|place| format!("\"{place};\"")).collect();
+    let elements: Vec<_> = (0..2_000).map(|index| format!("\"{index};\"")).collect();
     thread
         .merge(&[set("k", &format!("[{}]", elements.join(",")))])
         .await;
     let operations = [delete("l"), pop("k", 2), pop("k", 1)];
-    let once = super::room::numbered_once(1);
+    let once = super::room::numbered_key(1);
     let first = thread.merge_once(once, &operations).await.unwrap();
 
     let again = thread.merge_once(once, &operations).await.unwrap();
@@ -458,22 +458,22 @@ async fn a_repeat_gets_the_same_elements(room: Room) {
 over_every_store! {
     the_newest_elements_are_popped_from_arrays_of_every_size,
     pops_and_pushes_of_one_batch_see_each_other,
-    an_array_may_be_popped_and_pushed_for_long,
-    a_pop_of_nothing_answers_an_empty_array,
-    a_repeat_gets_the_same_elements,
-    arrays_around_the_borders_of_inline_and_chunk_read_back,
-    a_push_across_each_border_keeps_the_array_whole,
-    an_array_that_is_only_pushed_to_grows_through_all_forms,
-    elements_larger_than_a_chunk_stand_anywhere,
-    elements_of_exactly_a_chunk_stand_alone_or_together,
-    a_window_keeps_the_newest_and_tells_their_number,
-    a_window_smaller_than_before_cuts_several_chunks,
-    the_largest_window_keeps_all,
+    repeated_pops_and_pushes_keep_an_array_correct,
+    popping_nothing_returns_an_empty_array,
+    a_repeated_pop_returns_the_same_elements,
+    arrays_of_sizes_around_storage_boundaries_read_back,
+    a_push_across_a_storage_boundary_keeps_every_element,
+    pushes_grow_an_array_through_every_storage_form,
+    elements_larger_than_a_chunk_work_at_any_index,
+    elements_of_about_one_chunk_read_back,
+    a_window_keeps_the_newest_elements_and_returns_their_count,
+    a_smaller_window_drops_several_chunks,
+    the_largest_window_keeps_every_element,
     every_part_of_a_long_array_can_be_read,
-    parts_past_the_end_are_empty_and_numbers_may_be_huge,
+    parts_past_the_end_are_empty_for_any_offset_and_limit,
     an_empty_array_has_empty_parts,
-    nothing_is_left_of_a_long_array_that_is_gone,
-    long_arrays_of_one_thread_are_apart,
-    what_looks_like_a_border_inside_an_element_is_none,
-    many_pushes_in_one_batch_cross_borders_too,
+    a_replaced_or_deleted_long_array_leaves_nothing,
+    long_arrays_of_one_thread_are_independent,
+    commas_and_brackets_inside_elements_split_nothing,
+    many_pushes_in_one_batch_cross_storage_boundaries,
 }

@@ -14,7 +14,7 @@ const TOO_MANY: Refusal = Refusal::TooManyCheckpoints {
     limit_bytes: CHECKPOINTS_MAX_BYTES,
 };
 
-fn free() -> Conditions {
+fn unconditional() -> Conditions {
     Conditions::default()
 }
 
@@ -31,7 +31,11 @@ async fn save_by(
 }
 
 async fn save(room: &Room, thread: &Subject) -> u32 {
-    save_by(room, thread, free()).await.unwrap().head.number
+    save_by(room, thread, unconditional())
+        .await
+        .unwrap()
+        .head
+        .number
 }
 
 async fn list(room: &Room, thread: &Subject) -> Option<Vec<CheckpointHead>> {
@@ -96,7 +100,7 @@ fn filler(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes))
 }
 
-async fn a_checkpoint_holds_state_and_metadata_and_changes_neither(room: Room) {
+async fn a_checkpoint_stores_state_and_metadata_and_changes_neither(room: Room) {
     let thread = living(&room).await;
     thread
         .set_metadata(r#"{"n":9007199254740993}"#)
@@ -107,7 +111,7 @@ async fn a_checkpoint_holds_state_and_metadata_and_changes_neither(room: Room) {
     let name: CheckpointName = "before the tool".parse().unwrap();
     let saved = room
         .backend
-        .save_checkpoint(&thread.id, Some(&name), &free())
+        .save_checkpoint(&thread.id, Some(&name), &unconditional())
         .await
         .unwrap();
     thread.merge(&[push("list", "2"), delete("k")]).await;
@@ -128,7 +132,7 @@ async fn a_checkpoint_holds_state_and_metadata_and_changes_neither(room: Room) {
     assert_eq!(thread.stamp().await.version, 3);
 }
 
-async fn to_restore_is_one_write_with_a_version_of_its_own(room: Room) {
+async fn a_restore_is_one_write_with_its_own_version(room: Room) {
     let thread = living(&room).await;
     thread.set_metadata(r#"{"title":"one"}"#).await.unwrap();
     let number = save(&room, &thread).await;
@@ -167,7 +171,7 @@ async fn a_checkpoint_without_metadata_restores_none(room: Room) {
     assert_eq!(thread.thread().await.unwrap().metadata, json("{}"));
 }
 
-async fn a_checkpoint_stays_what_it_is_whatever_is_written_after(room: Room) {
+async fn later_writes_do_not_change_a_checkpoint(room: Room) {
     let thread = room.subject();
     let elements: Vec<_> = (0..500).map(|n| format!("\"element {n}\"")).collect();
     let large = format!("[{}]", elements.join(","));
@@ -191,7 +195,7 @@ async fn a_checkpoint_stays_what_it_is_whatever_is_written_after(room: Room) {
     assert_eq!(size, state.len() as u64);
 }
 
-async fn checkpoints_are_listed_newest_first_and_their_numbers_are_not_used_again(room: Room) {
+async fn checkpoints_are_listed_newest_first_and_their_numbers_are_not_reused(room: Room) {
     let thread = living(&room).await;
     assert_eq!(list(&room, &thread).await, Some(Vec::new()));
     for _ in 0..3 {
@@ -200,7 +204,7 @@ async fn checkpoints_are_listed_newest_first_and_their_numbers_are_not_used_agai
         thread.merge(&[]).await;
     }
 
-    let deleted = delete_by(&room, &thread, 3, free()).await.unwrap();
+    let deleted = delete_by(&room, &thread, 3, unconditional()).await.unwrap();
     let next = save(&room, &thread).await;
 
     assert_eq!(deleted.stamp, thread.stamp().await);
@@ -214,7 +218,9 @@ async fn checkpoints_are_listed_newest_first_and_their_numbers_are_not_used_agai
     assert!(heads.is_sorted_by_key(|head| std::cmp::Reverse(head.created_ms)));
     assert!(get(&room, &thread, 3).await.is_none());
     for number in [4, 2, 1] {
-        delete_by(&room, &thread, number, free()).await.unwrap();
+        delete_by(&room, &thread, number, unconditional())
+            .await
+            .unwrap();
     }
     assert_eq!(list(&room, &thread).await, Some(Vec::new()));
     assert_eq!(save(&room, &thread).await, 5);
@@ -223,7 +229,7 @@ async fn checkpoints_are_listed_newest_first_and_their_numbers_are_not_used_agai
 async fn unknown_threads_and_numbers_are_not_found(room: Room) {
     let absent = room.subject();
     assert_eq!(
-        save_by(&room, &absent, free()).await,
+        save_by(&room, &absent, unconditional()).await,
         Err(Refusal::ThreadNotFound)
     );
     assert_eq!(list(&room, &absent).await, None);
@@ -234,7 +240,7 @@ async fn unknown_threads_and_numbers_are_not_found(room: Room) {
         Err(Refusal::ThreadNotFound)
     );
     assert_eq!(
-        delete_by(&room, &absent, 1, free()).await,
+        delete_by(&room, &absent, 1, unconditional()).await,
         Err(Refusal::ThreadNotFound)
     );
     assert!(!absent.exists().await);
@@ -245,7 +251,7 @@ async fn unknown_threads_and_numbers_are_not_found(room: Room) {
         assert!(get(&room, &thread, number).await.is_none());
         let restored = restore_by(&room, &thread, number, &thread.blank()).await;
         assert_eq!(restored, Err(Refusal::CheckpointNotFound));
-        let deleted = delete_by(&room, &thread, number, free()).await;
+        let deleted = delete_by(&room, &thread, number, unconditional()).await;
         assert_eq!(deleted, Err(Refusal::CheckpointNotFound));
     }
     assert_eq!(thread.stamp().await.version, 1);
@@ -257,18 +263,24 @@ async fn a_thread_has_at_most_32_checkpoints(room: Room) {
         save(&room, &thread).await;
     }
 
-    assert_eq!(save_by(&room, &thread, free()).await, Err(TOO_MANY));
+    assert_eq!(
+        save_by(&room, &thread, unconditional()).await,
+        Err(TOO_MANY)
+    );
     assert_eq!(numbers(&room, &thread).await.len(), 32);
-    delete_by(&room, &thread, 7, free()).await.unwrap();
+    delete_by(&room, &thread, 7, unconditional()).await.unwrap();
     assert_eq!(save(&room, &thread).await, 33);
-    assert_eq!(save_by(&room, &thread, free()).await, Err(TOO_MANY));
+    assert_eq!(
+        save_by(&room, &thread, unconditional()).await,
+        Err(TOO_MANY)
+    );
 }
 
 async fn checkpoints_have_at_most_4_mib_of_state_and_metadata(room: Room) {
     let thread = room.subject();
     // four checkpoints reach the limit exactly, because metadata also counts
-    let around = r#"{"k":""}"#.len();
-    let state = filler(1_048_576 - around - 2);
+    let overhead = r#"{"k":""}"#.len();
+    let state = filler(1_048_576 - overhead - 2);
     thread.merge(&[set("k", &state)]).await;
     thread.set_metadata("{}").await.unwrap();
     for _ in 0..4 {
@@ -276,19 +288,22 @@ async fn checkpoints_have_at_most_4_mib_of_state_and_metadata(room: Room) {
     }
 
     thread.merge(&[delete("k")]).await;
-    assert_eq!(save_by(&room, &thread, free()).await, Err(TOO_MANY));
-    delete_by(&room, &thread, 2, free()).await.unwrap();
+    assert_eq!(
+        save_by(&room, &thread, unconditional()).await,
+        Err(TOO_MANY)
+    );
+    delete_by(&room, &thread, 2, unconditional()).await.unwrap();
     assert_eq!(save(&room, &thread).await, 5);
     assert_eq!(numbers(&room, &thread).await, [5, 4, 3, 1]);
 }
 
-async fn conditions_hold_for_every_change(room: Room) {
+async fn conditions_apply_to_every_change(room: Room) {
     let thread = living(&room).await;
     let number = save(&room, &thread).await;
     let stamp = thread.stamp().await;
     let version = |version| Conditions {
         precondition: Some(Precondition::Version(version)),
-        ..free()
+        ..unconditional()
     };
     let mismatch = Refusal::VersionMismatch { current: stamp };
 
@@ -323,13 +338,13 @@ async fn conditions_hold_for_every_change(room: Room) {
     delete_by(&room, &thread, number, version(2)).await.unwrap();
 }
 
-async fn a_repeat_gets_the_first_answer_and_changes_nothing(room: Room) {
+async fn a_repeat_returns_the_first_answer_and_changes_nothing(room: Room) {
     let thread = living(&room).await;
-    let by = |key: &str| Conditions {
+    let with_key = |key: &str| Conditions {
         idempotency: Some(once(key, key)),
-        ..free()
+        ..unconditional()
     };
-    let saved = save_by(&room, &thread, by("save")).await.unwrap();
+    let saved = save_by(&room, &thread, with_key("save")).await.unwrap();
     let write = Write {
         describe: true,
         conditions: Conditions {
@@ -339,9 +354,11 @@ async fn a_repeat_gets_the_first_answer_and_changes_nothing(room: Room) {
         ..thread.blank()
     };
     let restored = restore_by(&room, &thread, 1, &write).await.unwrap();
-    let deleted = delete_by(&room, &thread, 1, by("delete")).await.unwrap();
+    let deleted = delete_by(&room, &thread, 1, with_key("delete"))
+        .await
+        .unwrap();
 
-    let again = save_by(&room, &thread, by("save")).await.unwrap();
+    let again = save_by(&room, &thread, with_key("save")).await.unwrap();
     assert!(again.replayed);
     assert_eq!((again.stamp, &again.head), (saved.stamp, &saved.head));
     let again = restore_by(&room, &thread, 1, &write).await.unwrap();
@@ -350,7 +367,9 @@ async fn a_repeat_gets_the_first_answer_and_changes_nothing(room: Room) {
         (again.stamp, again.thread),
         (restored.stamp, restored.thread)
     );
-    let again = delete_by(&room, &thread, 1, by("delete")).await.unwrap();
+    let again = delete_by(&room, &thread, 1, with_key("delete"))
+        .await
+        .unwrap();
     assert_eq!(
         again,
         CheckpointDeleted {
@@ -362,7 +381,7 @@ async fn a_repeat_gets_the_first_answer_and_changes_nothing(room: Room) {
     assert_eq!(thread.stamp().await.version, 2);
     let other = Conditions {
         idempotency: Some(once("save", "another request")),
-        ..free()
+        ..unconditional()
     };
     assert_eq!(
         save_by(&room, &thread, other).await,
@@ -376,7 +395,7 @@ async fn a_destroyed_thread_refuses_every_change(room: Room) {
     thread.destroy().await;
 
     assert_eq!(
-        save_by(&room, &thread, free()).await,
+        save_by(&room, &thread, unconditional()).await,
         Err(Refusal::Destroyed)
     );
     assert_eq!(
@@ -384,14 +403,14 @@ async fn a_destroyed_thread_refuses_every_change(room: Room) {
         Err(Refusal::Destroyed)
     );
     assert_eq!(
-        delete_by(&room, &thread, number, free()).await,
+        delete_by(&room, &thread, number, unconditional()).await,
         Err(Refusal::Destroyed)
     );
     assert_eq!(list(&room, &thread).await, None);
     assert!(get(&room, &thread, number).await.is_none());
 }
 
-async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
+async fn an_exclusive_turn_blocks_every_change_by_others(room: Room) {
     let thread = living(&room).await;
     let number = save(&room, &thread).await;
     let take = TakeTurn {
@@ -403,7 +422,10 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
     };
     let turn = room.backend.take_turn(&thread.id, Access::All, &take).await;
     let token = turn.unwrap().token;
-    let by = |turn| Conditions { turn, ..free() };
+    let by = |turn| Conditions {
+        turn,
+        ..unconditional()
+    };
 
     for (turn, is_expected) in [
         (
@@ -444,7 +466,7 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
     assert!(held.unwrap().unwrap().exclusive);
 }
 
-async fn checkpoints_are_their_owners(room: Room) {
+async fn only_the_owner_can_use_checkpoints(room: Room) {
     let thread = living(&room).await;
     let unbound = save(&room, &thread).await;
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
@@ -466,7 +488,10 @@ async fn checkpoints_are_their_owners(room: Room) {
         (Access::Of(bob.tag()), Refusal::NotTheOwner),
         (Access::Unowned, Refusal::OwnerRequired),
     ] {
-        let conditions = Conditions { access, ..free() };
+        let conditions = Conditions {
+            access,
+            ..unconditional()
+        };
         let write = Write {
             conditions: Conditions {
                 access,
@@ -485,7 +510,7 @@ async fn checkpoints_are_their_owners(room: Room) {
     assert_eq!(thread.stamp().await.version, 2);
 }
 
-async fn a_restoration_keeps_the_owner_of_now(room: Room) {
+async fn a_restore_keeps_the_current_owner(room: Room) {
     let thread = living(&room).await;
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     for owner in [&ann, &bob] {
@@ -513,13 +538,13 @@ async fn a_restoration_keeps_the_owner_of_now(room: Room) {
     }
 }
 
-async fn checkpoints_end_with_their_thread_and_leave_their_numbers(room: Room) {
+async fn checkpoints_end_with_their_thread_and_the_archive_lists_their_numbers(room: Room) {
     for is_destroyed in [true, false] {
         let thread = living(&room).await;
         for _ in 0..11 {
             save(&room, &thread).await;
         }
-        delete_by(&room, &thread, 3, free()).await.unwrap();
+        delete_by(&room, &thread, 3, unconditional()).await.unwrap();
         if is_destroyed {
             thread.destroy().await;
             room.advance(thread.policy.tombstone);
@@ -528,7 +553,7 @@ async fn checkpoints_end_with_their_thread_and_leave_their_numbers(room: Room) {
             assert_eq!(list(&room, &thread).await, None);
         }
 
-        // a new life has no checkpoints
+        // the recreated thread (a new life of the same id) has no checkpoints
         thread.merge(&[set("new", "1")]).await;
         assert_eq!(list(&room, &thread).await, Some(Vec::new()));
         let restored = restore_by(&room, &thread, 1, &thread.blank()).await;
@@ -536,8 +561,8 @@ async fn checkpoints_end_with_their_thread_and_leave_their_numbers(room: Room) {
         assert_eq!(save(&room, &thread).await, 1);
         assert_eq!(state_of(&room, &thread, 1).await, r#"{"new":1}"#);
         let archive = room.backend.get_archive(&thread.id, None).await;
-        let left = archive.unwrap().unwrap().head.checkpoints;
-        assert_eq!(left, [1, 2, 4, 5, 6, 7, 8, 9, 10, 11]);
+        let archived_numbers = archive.unwrap().unwrap().head.checkpoints;
+        assert_eq!(archived_numbers, [1, 2, 4, 5, 6, 7, 8, 9, 10, 11]);
     }
 }
 
@@ -558,7 +583,7 @@ async fn a_thread_that_returns_from_the_archive_has_no_checkpoints(room: Room) {
     assert_eq!(archive.unwrap().unwrap().head.checkpoints, [1]);
 }
 
-async fn a_thread_without_checkpoints_leaves_no_numbers(room: Room) {
+async fn a_thread_without_checkpoints_archives_no_numbers(room: Room) {
     let thread = living(&room).await;
     thread.destroy().await;
 
@@ -569,7 +594,7 @@ async fn a_thread_without_checkpoints_leaves_no_numbers(room: Room) {
     );
 }
 
-async fn every_call_moves_the_end_of_the_thread(room: Room) {
+async fn every_call_extends_the_thread_lifetime(room: Room) {
     let thread = living(&room).await;
     let half = thread.policy.ttl * 2 / 3;
     room.advance(half);
@@ -581,20 +606,20 @@ async fn every_call_moves_the_end_of_the_thread(room: Room) {
     room.advance(half);
     restore(&room, &thread, 1).await;
     room.advance(half);
-    delete_by(&room, &thread, 1, free()).await.unwrap();
+    delete_by(&room, &thread, 1, unconditional()).await.unwrap();
     room.advance(half);
 
     assert_eq!(thread.stamp().await.version, 2);
 }
 
-async fn only_a_restoration_is_logged_and_names_the_keys_of_before_and_after(room: Room) {
+async fn only_a_restore_is_logged_with_the_keys_before_and_after(room: Room) {
     let thread = living(&room).await;
     room.watch(&thread, MINUTE).await;
     save(&room, &thread).await;
     thread.merge(&[delete("list"), set("later", "1")]).await;
 
     restore(&room, &thread, 1).await;
-    delete_by(&room, &thread, 1, free()).await.unwrap();
+    delete_by(&room, &thread, 1, unconditional()).await.unwrap();
 
     assert_eq!(
         room.story(&thread).await,
@@ -606,7 +631,7 @@ async fn only_a_restoration_is_logged_and_names_the_keys_of_before_and_after(roo
     );
 }
 
-async fn a_restoration_of_very_many_keys_names_none(room: Room) {
+async fn a_restore_of_too_many_keys_names_none(room: Room) {
     let thread = room.subject();
     let many: Vec<_> = (0..1_001).map(|n| set(&n.to_string(), "1")).collect();
     thread.merge(&many).await;
@@ -623,24 +648,24 @@ async fn a_restoration_of_very_many_keys_names_none(room: Room) {
 }
 
 super::over_every_store_and_confirmed!(
-    a_checkpoint_holds_state_and_metadata_and_changes_neither,
-    to_restore_is_one_write_with_a_version_of_its_own,
+    a_checkpoint_stores_state_and_metadata_and_changes_neither,
+    a_restore_is_one_write_with_its_own_version,
     a_checkpoint_without_metadata_restores_none,
-    a_checkpoint_stays_what_it_is_whatever_is_written_after,
-    checkpoints_are_listed_newest_first_and_their_numbers_are_not_used_again,
+    later_writes_do_not_change_a_checkpoint,
+    checkpoints_are_listed_newest_first_and_their_numbers_are_not_reused,
     unknown_threads_and_numbers_are_not_found,
     a_thread_has_at_most_32_checkpoints,
     checkpoints_have_at_most_4_mib_of_state_and_metadata,
-    conditions_hold_for_every_change,
-    a_repeat_gets_the_first_answer_and_changes_nothing,
+    conditions_apply_to_every_change,
+    a_repeat_returns_the_first_answer_and_changes_nothing,
     a_destroyed_thread_refuses_every_change,
-    an_exclusive_turn_keeps_others_from_every_change,
-    checkpoints_are_their_owners,
-    a_restoration_keeps_the_owner_of_now,
-    checkpoints_end_with_their_thread_and_leave_their_numbers,
+    an_exclusive_turn_blocks_every_change_by_others,
+    only_the_owner_can_use_checkpoints,
+    a_restore_keeps_the_current_owner,
+    checkpoints_end_with_their_thread_and_the_archive_lists_their_numbers,
     a_thread_that_returns_from_the_archive_has_no_checkpoints,
-    a_thread_without_checkpoints_leaves_no_numbers,
-    every_call_moves_the_end_of_the_thread,
-    only_a_restoration_is_logged_and_names_the_keys_of_before_and_after,
-    a_restoration_of_very_many_keys_names_none,
+    a_thread_without_checkpoints_archives_no_numbers,
+    every_call_extends_the_thread_lifetime,
+    only_a_restore_is_logged_with_the_keys_before_and_after,
+    a_restore_of_too_many_keys_names_none,
 );

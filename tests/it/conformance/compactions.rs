@@ -1,4 +1,4 @@
-//! Compactions of histories: a summary replaces the oldest items, whose originals remain readable for a set time.
+//! Compactions of histories: a summary replaces the oldest items, and a segment keeps their originals for a set time.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use threadkeep_store::{Originals, WriteError};
 
 use super::forks;
 use super::histories::summary;
-use super::room::{Room, numbered_once};
+use super::room::{Room, numbered_key};
 use super::rotations::rotate;
-use super::scope_room::{Place, item, numbered, word};
+use super::scope_room::{Scope, item, numbered, word};
 use super::thread_scopes::living;
 
 const WEEK: Duration = Duration::from_secs(604_800);
@@ -45,7 +45,7 @@ const fn up_to<'a>(through: u64, count: u64) -> Compaction<'a> {
     }
 }
 
-impl Place {
+impl Scope {
     async fn try_compact(
         &self,
         compaction: Compaction<'_>,
@@ -55,7 +55,7 @@ impl Place {
             items,
             ..compaction
         };
-        let id = self.scope.thread().unwrap();
+        let id = self.id.thread().unwrap();
         match self.scopes.compact_history(id, &compaction).await {
             Ok(compacted) => Ok(compacted),
             Err(WriteError::Refused(refusal)) => Err(refusal),
@@ -70,7 +70,7 @@ impl Place {
 
     async fn segments(&self) -> Vec<Segment> {
         let reader = Access::All.into();
-        let segments = self.scopes.read_segments(&self.scope, reader).await;
+        let segments = self.scopes.read_segments(&self.id, reader).await;
         segments.unwrap().unwrap_or_default()
     }
 
@@ -83,17 +83,17 @@ impl Place {
         &self,
         which: Originals,
         from: HistoryFrom,
-        most: usize,
+        max_items: usize,
     ) -> Option<Vec<u64>> {
         let (scopes, reader) = (&self.scopes, Access::All.into());
-        let page = scopes.read_originals(&self.scope, reader, which, from, most);
+        let page = scopes.read_originals(&self.id, reader, which, from, max_items);
         let page = page.await.unwrap()?;
         Some(page.items.iter().map(|item| item.seq).collect())
     }
 
     async fn all_originals(&self) -> Vec<u64> {
-        let all = self.originals(Originals::All, After(0), 100).await;
-        all.unwrap()
+        let seqs = self.originals(Originals::All, After(0), 100).await;
+        seqs.unwrap()
     }
 
     /// Returns the positions and ids of the items that a model reads.
@@ -112,7 +112,7 @@ fn shown(items: &[(u64, &str)]) -> Vec<(u64, String)> {
     items.iter().map(|(seq, id)| (*seq, (*id).into())).collect()
 }
 
-async fn new_items_take_the_last_places_that_they_replace(room: Room) {
+async fn new_items_take_the_last_positions_of_the_replaced_items(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     let version = scope.version().await;
@@ -143,7 +143,7 @@ async fn new_items_take_the_last_places_that_they_replace(room: Room) {
     assert_eq!(scope.add(&numbered(8..9)).await, [(8, false)]);
 }
 
-async fn only_the_items_of_the_summary_are_replaced(room: Room) {
+async fn a_compaction_with_a_wrong_item_count_is_refused(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     scope.remove(Removal::Item(&id("3"))).await;
@@ -168,11 +168,11 @@ async fn only_the_items_of_the_summary_are_replaced(room: Room) {
     let many = named(&["a", "b"]);
     let refused = scope.try_compact(up_to(1, 1), &many).await;
     assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 1 });
-    let (_, nothing) = living(&room).await;
-    let refused = nothing.try_compact(up_to(1, 1), &new).await;
+    let (_, empty) = living(&room).await;
+    let refused = empty.try_compact(up_to(1, 1), &new).await;
     assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 0 });
-    let nowhere = room.scope_of(&room.subject());
-    let refused = nowhere.try_compact(up_to(1, 1), &new).await;
+    let absent = room.scope_of(&room.subject());
+    let refused = absent.try_compact(up_to(1, 1), &new).await;
     assert_eq!(refused.unwrap_err(), Refusal::NoThread);
     assert_eq!(scope.whole().await, before);
 
@@ -180,13 +180,13 @@ async fn only_the_items_of_the_summary_are_replaced(room: Room) {
     assert_eq!(scope.shown().await, shown(&[(5, "s"), (6, "6"), (7, "7")]));
 }
 
-async fn ids_of_new_items_are_new(room: Room) {
+async fn ids_of_summary_items_must_be_new(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     scope.compact(up_to(2, 2), &["s"]).await;
     let before = scope.whole().await;
 
-    for (ids, place) in [
+    for (ids, index) in [
         (["4", "x"], 0),
         (["x", "1"], 1),
         (["x", "s"], 1),
@@ -195,7 +195,7 @@ async fn ids_of_new_items_are_new(room: Room) {
         let refused = scope.try_compact(up_to(4, 3), &named(&ids)).await;
         assert_eq!(
             refused.unwrap_err(),
-            Refusal::ItemIdReused { item: place },
+            Refusal::ItemIdReused { item: index },
             "{ids:?}"
         );
     }
@@ -203,7 +203,7 @@ async fn ids_of_new_items_are_new(room: Room) {
     assert_eq!(scope.segment_numbers().await, [1]);
 }
 
-async fn an_append_of_an_item_that_was_replaced_adds_nothing(room: Room) {
+async fn appending_a_replaced_item_adds_nothing(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     scope.compact(up_to(3, 3), &["s"]).await;
@@ -212,24 +212,24 @@ async fn an_append_of_an_item_that_was_replaced_adds_nothing(room: Room) {
         scope.add(&numbered(1..7)).await[..3],
         [(1, true), (2, true), (3, true)]
     );
-    let other = scope.try_add(&[item("2", "\"other\"")]).await;
-    assert_eq!(other.unwrap_err(), Refusal::ItemIdReused { item: 0 });
+    let reused = scope.try_add(&[item("2", "\"other\"")]).await;
+    assert_eq!(reused.unwrap_err(), Refusal::ItemIdReused { item: 0 });
     assert_eq!(scope.seqs(After(0), 10).await, [3, 4, 5, 6]);
     // readers can still resume from the position of an item that was replaced
     let found = scope
         .scopes
-        .find_item(&scope.scope, Access::All, &id("2"))
+        .find_item(&scope.id, Access::All, &id("2"))
         .await;
     let found = found.unwrap().unwrap();
     assert_eq!((found.seq, found.is_removed), (2, true));
     let summary = scope
         .scopes
-        .find_item(&scope.scope, Access::All, &id("s"))
+        .find_item(&scope.id, Access::All, &id("s"))
         .await;
     assert!(!summary.unwrap().unwrap().is_removed);
 }
 
-async fn originals_are_read_in_the_place_of_summaries(room: Room) {
+async fn reads_of_originals_omit_summaries(room: Room) {
     let (_, scope) = living(&room).await;
     assert!(scope.segments().await.is_empty());
     scope.add(&numbered(1..10)).await;
@@ -243,13 +243,13 @@ async fn originals_are_read_in_the_place_of_summaries(room: Room) {
     let segments = scope.segments().await;
     let heads: Vec<_> = segments
         .iter()
-        .map(|one| {
+        .map(|segment| {
             (
-                one.number,
-                one.first_seq,
-                one.through,
-                one.count,
-                one.summary.len(),
+                segment.number,
+                segment.first_seq,
+                segment.through,
+                segment.count,
+                segment.summary.len(),
             )
         })
         .collect();
@@ -259,13 +259,14 @@ async fn originals_are_read_in_the_place_of_summaries(room: Room) {
         segments[1].expires_ms - segments[1].compacted_ms,
         604_800_000
     );
-    let of = |number, from, most| scope.originals(Originals::OfSegment(number), from, most);
+    let of =
+        |number, from, max_items| scope.originals(Originals::OfSegment(number), from, max_items);
     assert_eq!(of(1, After(0), 10).await.unwrap(), [1, 2, 3, 4]);
     assert_eq!(of(1, After(1), 2).await.unwrap(), [2, 3]);
     assert_eq!(of(2, After(0), 10).await.unwrap(), [3, 4, 5, 6]);
     assert_eq!(of(2, Before(u64::MAX), 2).await.unwrap(), [6, 5]);
     assert_eq!(of(3, After(0), 10).await, None);
-    let all = |from, most| scope.originals(Originals::All, from, most);
+    let all = |from, max_items| scope.originals(Originals::All, from, max_items);
     assert_eq!(
         all(After(0), 100).await.unwrap(),
         [1, 2, 3, 4, 5, 6, 7, 8, 9]
@@ -278,13 +279,7 @@ async fn originals_are_read_in_the_place_of_summaries(room: Room) {
     assert_eq!(all(Before(7), 4).await.unwrap(), [6, 5, 4, 3]);
     let page = scope
         .scopes
-        .read_originals(
-            &scope.scope,
-            Access::All.into(),
-            Originals::All,
-            After(1),
-            1,
-        )
+        .read_originals(&scope.id, Access::All.into(), Originals::All, After(1), 1)
         .await;
     assert_eq!(
         word(&page.unwrap().unwrap().items[0]),
@@ -292,7 +287,7 @@ async fn originals_are_read_in_the_place_of_summaries(room: Room) {
     );
 }
 
-async fn an_end_within_an_earlier_summary_replaces_a_part_of_it(room: Room) {
+async fn a_compaction_may_end_inside_an_earlier_summary(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     scope.compact(up_to(5, 5), &["a", "b", "c"]).await;
@@ -305,7 +300,7 @@ async fn an_end_within_an_earlier_summary_replaces_a_part_of_it(room: Room) {
     assert_eq!(scope.segment_numbers().await, [2, 1]);
 }
 
-async fn originals_end_by_themselves(room: Room) {
+async fn originals_expire(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     let keep = |through, count, keep| Compaction {
@@ -332,7 +327,7 @@ async fn originals_end_by_themselves(room: Room) {
     assert_eq!(scope.all_originals().await, [4, 5, 6, 7, 8, 9]);
 }
 
-async fn a_compaction_may_keep_nothing(room: Room) {
+async fn a_compaction_may_keep_no_originals(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     let compaction = Compaction {
@@ -350,7 +345,7 @@ async fn a_compaction_may_keep_nothing(room: Room) {
     assert_eq!(next.segment, 2);
 }
 
-async fn a_removed_item_is_gone_from_its_segment(room: Room) {
+async fn removing_an_item_removes_its_original(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     scope.compact(up_to(4, 4), &["s"]).await;
@@ -376,7 +371,7 @@ async fn a_removed_item_is_gone_from_its_segment(room: Room) {
     assert_eq!(scope.add(&numbered(1..2)).await, [(8, false)]);
 }
 
-async fn a_segment_goes_with_the_history_and_with_taken_summaries(room: Room) {
+async fn removing_summaries_or_clearing_the_history_drops_segments(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..4)).await;
     scope.compact(up_to(3, 3), &["a", "b"]).await;
@@ -395,7 +390,7 @@ async fn a_segment_goes_with_the_history_and_with_taken_summaries(room: Room) {
     assert_eq!(next.segment, 3);
 }
 
-async fn the_oldest_segments_make_room(room: Room) {
+async fn the_oldest_segments_are_dropped_at_the_limits(room: Room) {
     let (_, scope) = living(&room).await;
     for number in 1..=SEGMENTS_MAX as u64 + 2 {
         scope.add(&[item(&number.to_string(), "1")]).await;
@@ -427,7 +422,7 @@ async fn the_oldest_segments_make_room(room: Room) {
     assert_eq!(scope.segment_numbers().await, [2]);
 }
 
-async fn a_summary_has_to_fit(room: Room) {
+async fn a_summary_past_the_history_limit_is_refused(room: Room) {
     let (_, scope) = living(&room).await;
     let small = |through, count| Compaction {
         limit: limit(1_000),
@@ -471,7 +466,7 @@ async fn too_many_later_items_are_refused(room: Room) {
     assert_eq!(of_segment.await.unwrap(), [1, 2]);
 }
 
-async fn a_repeat_with_as_many_new_items_is_no_second_compaction(room: Room) {
+async fn repeating_a_compaction_with_as_many_new_items_is_refused(room: Room) {
     for keep in [WEEK, Duration::ZERO] {
         let (_, scope) = living(&room).await;
         scope.add(&numbered(1..4)).await;
@@ -491,7 +486,7 @@ async fn a_repeat_with_as_many_new_items_is_no_second_compaction(room: Room) {
     }
 }
 
-async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Room) {
+async fn originals_expire_no_later_than_their_summary(room: Room) {
     let (_, scope) = living(&room).await;
     let keep = |through, count, keep| Compaction {
         keep,
@@ -505,7 +500,7 @@ async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Ro
         .segments()
         .await
         .iter()
-        .map(|one| one.expires_ms)
+        .map(|segment| segment.expires_ms)
         .collect();
     assert_eq!(ends[0], ends[1]);
 
@@ -523,7 +518,7 @@ async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Ro
     assert_eq!(scope.shown().await, shown(&[(3, "c"), (4, "b"), (5, "5")]));
 }
 
-async fn items_that_arrive_meanwhile_stay_and_one_of_many_wins(room: Room) {
+async fn one_of_many_concurrent_compactions_succeeds_and_appends_stay(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..21)).await;
     let compacting = (0..8).map(|number| {
@@ -543,23 +538,23 @@ async fn items_that_arrive_meanwhile_stay_and_one_of_many_wins(room: Room) {
             false
         }
     });
-    let both: Vec<_> = compacting.map(futures_util::future::Either::Left).collect();
-    let added: Vec<_> = adding.map(futures_util::future::Either::Right).collect();
+    let compactions: Vec<_> = compacting.map(futures_util::future::Either::Left).collect();
+    let appends: Vec<_> = adding.map(futures_util::future::Either::Right).collect();
 
-    let won = join_all(both.into_iter().chain(added)).await;
+    let successes = join_all(compactions.into_iter().chain(appends)).await;
 
-    assert_eq!(won.iter().filter(|won| **won).count(), 1);
+    assert_eq!(successes.iter().filter(|succeeded| **succeeded).count(), 1);
     let ids: Vec<_> = scope.shown().await.into_iter().map(|item| item.1).collect();
     assert_eq!(ids.len(), 1 + 10 + 40);
     assert!((100..140).all(|number| ids.contains(&number.to_string())));
     assert_eq!(scope.segment_numbers().await, [1]);
 }
 
-async fn a_repeat_gets_the_same_segment(room: Room) {
+async fn a_repeat_returns_the_same_segment(room: Room) {
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     let once = Compaction {
-        idempotency: Some(numbered_once(1)),
+        idempotency: Some(numbered_key(1)),
         ..up_to(3, 3)
     };
 
@@ -571,7 +566,7 @@ async fn a_repeat_gets_the_same_segment(room: Room) {
     assert_eq!(scope.segment_numbers().await, [1]);
 }
 
-async fn segments_move_with_their_thread_and_come_back_from_the_archive(room: Room) {
+async fn segments_survive_rotation_and_restore(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     scope.compact(up_to(4, 4), &["s"]).await;
@@ -586,14 +581,14 @@ async fn segments_move_with_their_thread_and_come_back_from_the_archive(room: Ro
 
     assert_eq!(scope.all_originals().await, [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(scope.segment_numbers().await, [1]);
-    // a new life of the scope has no segments
+    // a recreated scope (a new life of the same id) has no segments
     assert!(scope.end().await);
     assert!(scope.segments().await.is_empty());
     scope.add(&numbered(1..3)).await;
     assert_eq!(scope.all_originals().await, [1, 2]);
 }
 
-async fn a_copy_has_the_history_as_models_read_it(room: Room) {
+async fn a_fork_copies_the_compacted_history_without_segments(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.add(&numbered(1..8)).await;
     scope.compact(up_to(4, 4), &["s"]).await;
@@ -614,23 +609,23 @@ async fn a_copy_has_the_history_as_models_read_it(room: Room) {
 }
 
 super::over_every_store! {
-    new_items_take_the_last_places_that_they_replace,
-    only_the_items_of_the_summary_are_replaced,
-    ids_of_new_items_are_new,
-    an_append_of_an_item_that_was_replaced_adds_nothing,
-    originals_are_read_in_the_place_of_summaries,
-    an_end_within_an_earlier_summary_replaces_a_part_of_it,
-    originals_end_by_themselves,
-    a_compaction_may_keep_nothing,
-    a_removed_item_is_gone_from_its_segment,
-    a_segment_goes_with_the_history_and_with_taken_summaries,
-    the_oldest_segments_make_room,
-    a_summary_has_to_fit,
+    new_items_take_the_last_positions_of_the_replaced_items,
+    a_compaction_with_a_wrong_item_count_is_refused,
+    ids_of_summary_items_must_be_new,
+    appending_a_replaced_item_adds_nothing,
+    reads_of_originals_omit_summaries,
+    a_compaction_may_end_inside_an_earlier_summary,
+    originals_expire,
+    a_compaction_may_keep_no_originals,
+    removing_an_item_removes_its_original,
+    removing_summaries_or_clearing_the_history_drops_segments,
+    the_oldest_segments_are_dropped_at_the_limits,
+    a_summary_past_the_history_limit_is_refused,
     too_many_later_items_are_refused,
-    a_repeat_with_as_many_new_items_is_no_second_compaction,
-    originals_last_no_longer_than_the_summary_that_stands_for_them,
-    items_that_arrive_meanwhile_stay_and_one_of_many_wins,
-    a_repeat_gets_the_same_segment,
-    segments_move_with_their_thread_and_come_back_from_the_archive,
-    a_copy_has_the_history_as_models_read_it,
+    repeating_a_compaction_with_as_many_new_items_is_refused,
+    originals_expire_no_later_than_their_summary,
+    one_of_many_concurrent_compactions_succeeds_and_appends_stay,
+    a_repeat_returns_the_same_segment,
+    segments_survive_rotation_and_restore,
+    a_fork_copies_the_compacted_history_without_segments,
 }

@@ -2,11 +2,11 @@ use std::thread;
 
 use threadkeep_domain::{Precondition, Written};
 
-use super::room::{Room, Subject, increment, numbered_once, push, push_window};
+use super::room::{Room, Subject, increment, numbered_key, push, push_window};
 
 const WRITERS: usize = 8;
 
-fn at_once<T: Send>(
+fn run_concurrently<T: Send>(
     room: &Room,
     subject: &Subject,
     work: impl AsyncFn(usize, Subject) -> T + Sync,
@@ -47,13 +47,13 @@ fn sorted_versions(written: &[Written]) -> Vec<u64> {
     versions
 }
 
-async fn pushes_at_once_are_all_there_in_the_order_of_versions(room: Room) {
+async fn concurrent_pushes_are_all_kept_in_version_order(room: Room) {
     let thread = room.subject();
 
-    let written = at_once(&room, &thread, async |writer, thread| {
+    let written = run_concurrently(&room, &thread, async |writer, thread| {
         let mut written = Vec::new();
-        for place in 0..50 {
-            let element = format!("{}", writer * 50 + place);
+        for number in 0..50 {
+            let element = format!("{}", writer * 50 + number);
             written.push((thread.merge(&[push("k", &element)]).await, element));
         }
         written
@@ -62,20 +62,20 @@ async fn pushes_at_once_are_all_there_in_the_order_of_versions(room: Room) {
     let mut written: Vec<_> = written.into_iter().flatten().collect();
     written.sort_unstable_by_key(|(written, _)| written.stamp.version);
     let elements: Vec<_> = written.iter().map(|(_, element)| &**element).collect();
-    let all = (WRITERS * 50) as u64;
+    let total = (WRITERS * 50) as u64;
     assert_eq!(
         thread.value("k").await.unwrap(),
         format!("[{}]", elements.join(","))
     );
     let written: Vec<_> = written.into_iter().map(|(written, _)| written).collect();
-    assert_eq!(sorted_versions(&written), (1..=all).collect::<Vec<_>>());
-    assert_eq!(thread.stamp().await.version, all);
+    assert_eq!(sorted_versions(&written), (1..=total).collect::<Vec<_>>());
+    assert_eq!(thread.stamp().await.version, total);
 }
 
-async fn windows_hold_under_pushes_at_once(room: Room) {
+async fn concurrent_pushes_respect_the_window(room: Room) {
     let thread = room.subject();
 
-    at_once(&room, &thread, async |writer, thread| {
+    run_concurrently(&room, &thread, async |writer, thread| {
         for _ in 0..50 {
             let element = format!("\"{}\"", writer.to_string().repeat(100));
             thread.merge(&[push_window("k", &element, 30)]).await;
@@ -91,10 +91,10 @@ async fn windows_hold_under_pushes_at_once(room: Room) {
     );
 }
 
-async fn increments_at_once_lose_nothing(room: Room) {
+async fn concurrent_increments_lose_nothing(room: Room) {
     let thread = room.subject();
 
-    at_once(&room, &thread, async |_, thread| {
+    run_concurrently(&room, &thread, async |_, thread| {
         for _ in 0..50 {
             thread.merge(&[increment("k", 3)]).await;
         }
@@ -104,11 +104,11 @@ async fn increments_at_once_lose_nothing(room: Room) {
     assert_eq!(thread.value("k").await.unwrap(), sum.to_string());
 }
 
-async fn of_writes_on_one_version_one_is_done(room: Room) {
+async fn one_of_several_writes_on_one_version_succeeds(room: Room) {
     let thread = room.subject();
 
     for version in 0..20 {
-        let written = at_once(&room, &thread, async |_, thread| {
+        let written = run_concurrently(&room, &thread, async |_, thread| {
             thread
                 .merge_if(Precondition::Version(version), &[])
                 .await
@@ -120,12 +120,12 @@ async fn of_writes_on_one_version_one_is_done(room: Room) {
     assert_eq!(thread.stamp().await.version, 20);
 }
 
-async fn of_writes_with_one_idempotency_key_one_is_done(room: Room) {
+async fn writes_with_one_idempotency_key_run_once(room: Room) {
     let thread = room.subject();
 
     for round in 0..20 {
-        let written = at_once(&room, &thread, async |_, thread| {
-            let key = numbered_once(round);
+        let written = run_concurrently(&room, &thread, async |_, thread| {
+            let key = numbered_key(round);
             thread.merge_once(key, &[push("k", "1")]).await.unwrap()
         });
 
@@ -135,12 +135,12 @@ async fn of_writes_with_one_idempotency_key_one_is_done(room: Room) {
     assert_eq!(thread.stamp().await.version, 20);
 }
 
-async fn of_ends_at_once_one_finds_the_thread(room: Room) {
+async fn one_of_several_concurrent_destroys_finds_the_thread(room: Room) {
     for _ in 0..20 {
         let thread = room.subject();
         thread.merge(&[]).await;
 
-        let ended = at_once(&room, &thread, async |_, thread| {
+        let ended = run_concurrently(&room, &thread, async |_, thread| {
             thread.destroy().await.existed
         });
 
@@ -149,10 +149,10 @@ async fn of_ends_at_once_one_finds_the_thread(room: Room) {
 }
 
 over_every_store_and_confirmed! {
-    pushes_at_once_are_all_there_in_the_order_of_versions,
-    windows_hold_under_pushes_at_once,
-    increments_at_once_lose_nothing,
-    of_writes_on_one_version_one_is_done,
-    of_writes_with_one_idempotency_key_one_is_done,
-    of_ends_at_once_one_finds_the_thread,
+    concurrent_pushes_are_all_kept_in_version_order,
+    concurrent_pushes_respect_the_window,
+    concurrent_increments_lose_nothing,
+    one_of_several_writes_on_one_version_succeeds,
+    writes_with_one_idempotency_key_run_once,
+    one_of_several_concurrent_destroys_finds_the_thread,
 }

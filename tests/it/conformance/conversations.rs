@@ -9,7 +9,7 @@ use threadkeep_domain::{Json, Operation, Owner, OwnerChange, ThreadId, Write};
 use threadkeep_service::{
     ConversationLabel, ConversationPage, ConversationService, ListedConversation, PageStart,
 };
-use threadkeep_store::{HistoryGlance, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
+use threadkeep_store::{HistoryPreview, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
 
 use super::room::{Room, Subject, in_parallel, json, set};
 use super::scope_room::{self, item};
@@ -61,9 +61,9 @@ async fn merge_append(thread: &Subject, id: &str) {
     thread.merge(&[Operation::Append(item)]).await;
 }
 
-async fn glance(room: &Room, thread: &Subject, opening: usize) -> Option<HistoryGlance> {
-    let glances = room.backend.glance_histories(&[thread.id], opening).await;
-    glances.unwrap().remove(0)
+async fn preview(room: &Room, thread: &Subject, opening: usize) -> Option<HistoryPreview> {
+    let previews = room.backend.preview_histories(&[thread.id], opening).await;
+    previews.unwrap().remove(0)
 }
 
 async fn updated(room: &Room) -> Vec<ThreadId> {
@@ -105,7 +105,7 @@ async fn by_cursor(room: &Room, limit: usize, between: impl AsyncFn()) -> Vec<Th
     }
 }
 
-async fn an_append_moves_a_thread_with_an_owner_at_most_once_a_second(room: Room) {
+async fn appends_move_an_owned_thread_at_most_once_a_second(room: Room) {
     let [first, second] = two(&room).await;
     let version = first.stamp().await;
     room.advance(2 * SECOND);
@@ -116,22 +116,22 @@ async fn an_append_moves_a_thread_with_an_owner_at_most_once_a_second(room: Room
     let moved = first.thread().await.unwrap();
     assert_eq!(
         moved.stamp, version,
-        "an append is no version of the thread"
+        "an append does not change the version of the thread"
     );
-    let place = glance(&room, &first, 0).await.unwrap().newest_ms.unwrap();
-    assert_eq!(moved.updated_ms, place);
+    let first_ms = preview(&room, &first, 0).await.unwrap().newest_ms.unwrap();
+    assert_eq!(moved.updated_ms, first_ms);
     append(&room, &second, "a").await;
-    let mut last_ms = place;
+    let mut last_ms = first_ms;
     for number in 0..12 {
         room.advance(Duration::from_millis(300));
         append(&room, &first, &format!("b{number}")).await;
         let updated_ms = first.thread().await.unwrap().updated_ms;
-        let newest_ms = glance(&room, &first, 0).await.unwrap().newest_ms.unwrap();
+        let newest_ms = preview(&room, &first, 0).await.unwrap().newest_ms.unwrap();
         assert!(updated_ms == last_ms || updated_ms >= last_ms + MOVES_AFTER_MS);
         assert!((updated_ms..updated_ms + MOVES_AFTER_MS).contains(&newest_ms));
         last_ms = updated_ms;
     }
-    assert!(last_ms >= place + 3_000);
+    assert!(last_ms >= first_ms + 3_000);
     assert_eq!(updated(&room).await, [first.id, second.id]);
 }
 
@@ -157,14 +157,14 @@ async fn an_append_to_a_thread_without_an_owner_moves_nothing(room: Room) {
 
     append(&room, &thread, "a").await;
 
-    let now = thread.thread().await.unwrap();
+    let after = thread.thread().await.unwrap();
     assert_eq!(
-        (now.updated_ms, now.stamp),
+        (after.updated_ms, after.stamp),
         (before.updated_ms, before.stamp)
     );
 }
 
-async fn a_moved_thread_keeps_its_place_when_it_is_rotated(room: Room) {
+async fn a_moved_thread_keeps_its_position_when_it_is_rotated(room: Room) {
     let [first, second] = two(&room).await;
     room.advance(2 * SECOND);
     append(&room, &first, "a").await;
@@ -180,10 +180,10 @@ async fn a_moved_thread_keeps_its_place_when_it_is_rotated(room: Room) {
     assert_eq!(ids(&listed), [rotated.id, second.id]);
 }
 
-async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
+async fn a_glance_shows_count_time_and_opening_and_extends_no_lifetime(room: Room) {
     let thread = owned(&room).await;
-    let empty = glance(&room, &thread, 2).await;
-    assert_eq!(empty, Some(HistoryGlance::default()));
+    let empty = preview(&room, &thread, 2).await;
+    assert_eq!(empty, Some(HistoryPreview::default()));
     let long = format!("\"{}\"", "é".repeat(3_000));
     let scope = room.scope_of(&thread);
     scope
@@ -196,26 +196,26 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
         .1
         .clone();
 
-    let shown = glance(&room, &thread, 2).await.unwrap();
+    let shown = preview(&room, &thread, 2).await.unwrap();
 
     assert_eq!(shown.items, 4);
     let page = scope.page(threadkeep_store::HistoryFrom::Before(u64::MAX), 1);
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();
-    // Redis may pause between two clock readings; a use of the thread would add ten minutes
+    // Redis may pause between two clock readings; counting the preview as a use would add ten minutes
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");
     // the text is cut before byte 4,096, which is inside a character
     assert_eq!(&*shown.opening[1], &long[..4_095]);
-    assert!(glance(&room, &thread, 0).await.unwrap().opening.is_empty());
-    assert_eq!(glance(&room, &room.subject(), 1).await, None);
+    assert!(preview(&room, &thread, 0).await.unwrap().opening.is_empty());
+    assert_eq!(preview(&room, &room.subject(), 1).await, None);
     room.advance(3_601 * SECOND);
-    assert_eq!(glance(&room, &thread, 1).await, None);
+    assert_eq!(preview(&room, &thread, 1).await, None);
 }
 
-async fn a_glance_at_many_large_histories_is_whole(room: Room) {
+async fn a_glance_at_many_large_histories_is_complete(room: Room) {
     let mut threads = Vec::new();
     let large = format!("\"{}\"", "x".repeat(200_000));
     for _ in 0..12 {
@@ -225,28 +225,28 @@ async fn a_glance_at_many_large_histories_is_whole(room: Room) {
     }
     let repeated: Vec<_> = threads.iter().cycle().take(200).copied().collect();
 
-    let glances = room.backend.glance_histories(&repeated, 1).await.unwrap();
+    let previews = room.backend.preview_histories(&repeated, 1).await.unwrap();
 
-    assert_eq!(glances.len(), 200);
-    for shown in glances {
+    assert_eq!(previews.len(), 200);
+    for shown in previews {
         assert_eq!(shown.unwrap().items, 1);
     }
 }
 
-async fn a_removed_message_counts_no_longer(room: Room) {
+async fn a_removed_message_is_not_counted(room: Room) {
     let thread = owned(&room).await;
     append(&room, &thread, "a").await;
-    let first = glance(&room, &thread, 0).await.unwrap();
+    let first = preview(&room, &thread, 0).await.unwrap();
     room.advance(5 * SECOND);
     append(&room, &thread, "b").await;
 
     let newest = Removal::Newest(1);
     room.scope_of(&thread).remove(newest).await;
 
-    assert_eq!(glance(&room, &thread, 0).await.unwrap(), first);
+    assert_eq!(preview(&room, &thread, 0).await.unwrap(), first);
 }
 
-async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) {
+async fn conversations_are_sorted_by_newest_message_despite_other_writes(room: Room) {
     let mut threads = Vec::new();
     for _ in 0..6 {
         threads.push(owned(&room).await);
@@ -260,7 +260,9 @@ async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) 
         }
         room.advance(2 * SECOND);
     }
-    let expected: Vec<_> = [3, 2, 1, 0, 5, 4].map(|at: usize| threads[at].id).into();
+    let expected: Vec<_> = [3, 2, 1, 0, 5, 4]
+        .map(|index: usize| threads[index].id)
+        .into();
     for thread in [&threads[4], &threads[0], &threads[2]] {
         thread.merge(&[set("k", "1")]).await;
         thread.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -289,7 +291,7 @@ async fn the_list_is_by_the_newest_message_whatever_else_is_written(room: Room) 
     assert_eq!(counts, [1, 1, 1, 0, 0]);
 }
 
-async fn a_list_has_each_thread_once_while_others_are_written(room: Room) {
+async fn a_list_has_each_thread_once_during_concurrent_writes(room: Room) {
     let mut threads = Vec::new();
     for number in 0..120 {
         threads.push(owned(&room).await);
@@ -311,14 +313,14 @@ async fn a_list_has_each_thread_once_while_others_are_written(room: Room) {
 
     let all = by_cursor(&room, 7, between).await;
 
-    let once: BTreeSet<_> = all.iter().copied().collect();
-    assert_eq!(once.len(), all.len(), "a thread is there twice");
+    let distinct: BTreeSet<_> = all.iter().copied().collect();
+    assert_eq!(distinct.len(), all.len(), "a thread is listed twice");
     for thread in steady {
-        assert!(once.contains(&thread.id));
+        assert!(distinct.contains(&thread.id));
     }
 }
 
-async fn a_page_that_takes_long_misses_no_thread_that_moves_up_meanwhile(room: Room) {
+async fn a_slow_listing_misses_no_thread_that_moves_up_meanwhile(room: Room) {
     let mut threads = Vec::new();
     for _ in 0..150 {
         threads.push(owned(&room).await);
@@ -340,10 +342,10 @@ async fn a_page_that_takes_long_misses_no_thread_that_moves_up_meanwhile(room: R
     moving.await.unwrap();
 }
 
-async fn ids_are_descending_within_a_millisecond(room: Room) {
+async fn threads_of_one_millisecond_are_sorted_by_descending_id(room: Room) {
     room.advance(10 * SECOND);
     let made = std::sync::Mutex::new(BTreeSet::new());
-    room.for_each_at_one_time(0..80, async |_| {
+    room.for_each_concurrently(0..80, async |_| {
         let thread = owned(&room).await;
         made.lock().unwrap().insert(thread.id);
     })
@@ -355,31 +357,31 @@ async fn ids_are_descending_within_a_millisecond(room: Room) {
     assert_eq!(all.len(), 80);
     assert_eq!(all.iter().copied().collect::<BTreeSet<_>>(), made);
     let listed = page(&room, PageStart::Offset(0), 100).await;
-    let places = listed.conversations.iter();
-    let places: Vec<_> = places.map(|one| (one.newest_ms, one.thread)).collect();
-    assert!(places.is_sorted_by(|a, b| a > b));
+    let positions = listed.conversations.iter();
+    let positions: Vec<_> = positions.map(|one| (one.newest_ms, one.thread)).collect();
+    assert!(positions.is_sorted_by(|a, b| a > b));
     assert_eq!(ids(&listed), all);
 }
 
-async fn the_messages_of_a_thread_are_read_from_the_newest_back(room: Room) {
+async fn messages_are_read_newest_first(room: Room) {
     let (_, scopes) = room.services();
     let thread = owned(&room).await;
     let items: Vec<_> = (0..450)
         .map(|number| item(&format!("m{number}"), "1"))
         .collect();
     room.scope_of(&thread).add(&items).await;
-    let read = async |most: usize| {
-        let mut places = Vec::new();
+    let read = async |limit: usize| {
+        let mut seqs = Vec::new();
         let service = service(&room);
         let summary = service.read_back(&scopes, &thread.id, |item| {
-            places.push(item.seq);
-            match places.len() == most {
+            seqs.push(item.seq);
+            match seqs.len() == limit {
                 true => std::ops::ControlFlow::Break(()),
                 false => std::ops::ControlFlow::Continue(()),
             }
         });
         assert_eq!(summary.await.unwrap().len(), 450);
-        places
+        seqs
     };
 
     assert_eq!(read(1_000).await, (1..=450).rev().collect::<Vec<_>>());
@@ -394,16 +396,16 @@ async fn the_messages_of_a_thread_are_read_from_the_newest_back(room: Room) {
 }
 
 super::over_every_store! {
-    an_append_moves_a_thread_with_an_owner_at_most_once_a_second,
+    appends_move_an_owned_thread_at_most_once_a_second,
     other_writes_to_a_scope_and_repeated_appends_move_no_thread,
     an_append_to_a_thread_without_an_owner_moves_nothing,
-    a_moved_thread_keeps_its_place_when_it_is_rotated,
-    a_glance_shows_count_time_and_beginning_and_is_no_use,
-    a_glance_at_many_large_histories_is_whole,
-    a_removed_message_counts_no_longer,
-    the_list_is_by_the_newest_message_whatever_else_is_written,
-    a_list_has_each_thread_once_while_others_are_written,
-    a_page_that_takes_long_misses_no_thread_that_moves_up_meanwhile,
-    ids_are_descending_within_a_millisecond,
-    the_messages_of_a_thread_are_read_from_the_newest_back,
+    a_moved_thread_keeps_its_position_when_it_is_rotated,
+    a_glance_shows_count_time_and_opening_and_extends_no_lifetime,
+    a_glance_at_many_large_histories_is_complete,
+    a_removed_message_is_not_counted,
+    conversations_are_sorted_by_newest_message_despite_other_writes,
+    a_list_has_each_thread_once_during_concurrent_writes,
+    a_slow_listing_misses_no_thread_that_moves_up_meanwhile,
+    threads_of_one_millisecond_are_sorted_by_descending_id,
+    messages_are_read_newest_first,
 }

@@ -14,15 +14,15 @@ struct Client {
     thread: Subject,
 }
 
-const AS_GIVEN: Saved = Saved {
+const UNMERGED: Saved = Saved {
     basis: Basis::Latest,
     conflicts: 0,
 };
-const WITH_OTHERS: Saved = Saved {
+const MERGED: Saved = Saved {
     basis: Basis::Earlier,
     conflicts: 0,
 };
-const BLIND: Saved = Saved {
+const WITHOUT_BASIS: Saved = Saved {
     basis: Basis::Nothing,
     conflicts: 0,
 };
@@ -39,8 +39,8 @@ impl Client {
 
     async fn restore(&self) -> Option<String> {
         let restored = self.copies.restore(&self.thread.id, RequestTimes::now());
-        let whole = restored.await.unwrap().whole?;
-        Some(String::from_utf8(whole.state.to_vec()).unwrap())
+        let copy = restored.await.unwrap().whole?;
+        Some(String::from_utf8(copy.state.to_vec()).unwrap())
     }
 
     async fn try_save(&self, state: &str, metadata: Option<&str>) -> Result<Saved, Refusal> {
@@ -85,22 +85,22 @@ async fn state(thread: &Subject) -> String {
     thread.state().await.unwrap()
 }
 
-async fn a_save_changes_what_its_client_has_changed(room: Room) {
+async fn a_save_writes_what_its_client_changed(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("a", "1"), set("b", "2"), set("c", "[1]")])
         .await;
     let client = Client::of(&thread);
 
-    let given = client.restore().await;
+    let restored = client.restore().await;
     let saved = client.save(r#"{"b":3,"c":[1,2],"d":{}}"#).await;
 
-    assert_eq!(given.unwrap(), r#"{"a":1,"b":2,"c":[1]}"#);
-    assert_eq!(saved, AS_GIVEN);
+    assert_eq!(restored.unwrap(), r#"{"a":1,"b":2,"c":[1]}"#);
+    assert_eq!(saved, UNMERGED);
     assert_eq!(state(&thread).await, r#"{"b":3,"c":[1,2],"d":{}}"#);
 }
 
-async fn what_others_have_changed_since_stays(room: Room) {
+async fn a_save_keeps_changes_by_others(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("a", "1"), set("b", "2"), set("c", "3"), set("d", "4")])
@@ -113,11 +113,11 @@ async fn what_others_have_changed_since_stays(room: Room) {
         .await;
     let saved = client.save(r#"{"a":1,"b":2,"c":33}"#).await;
 
-    assert_eq!(saved, WITH_OTHERS);
+    assert_eq!(saved, MERGED);
     assert_eq!(state(&thread).await, r#"{"a":10,"c":33,"new":5}"#);
 }
 
-async fn two_clients_that_add_to_an_array_keep_all_of_it(room: Room) {
+async fn two_clients_that_append_to_an_array_keep_every_element(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("m", "[1,2]")]).await;
     let (one, other) = (Client::of(&thread), Client::of(&thread));
@@ -130,19 +130,19 @@ async fn two_clients_that_add_to_an_array_keep_all_of_it(room: Room) {
     assert_eq!(state(&thread).await, r#"{"m":[2,"one","other"]}"#);
 }
 
-async fn two_clients_that_begin_a_thread_keep_all_of_it(room: Room) {
+async fn two_clients_that_create_a_thread_keep_both_states(room: Room) {
     let thread = room.subject();
     let (one, other) = (Client::of(&thread), Client::of(&thread));
     assert_eq!(one.restore().await, None);
     assert_eq!(other.restore().await, None);
 
-    assert_eq!(one.save(r#"{"a":1,"m":["one"]}"#).await, AS_GIVEN);
-    assert_eq!(other.save(r#"{"b":2,"m":["other"]}"#).await, WITH_OTHERS);
+    assert_eq!(one.save(r#"{"a":1,"m":["one"]}"#).await, UNMERGED);
+    assert_eq!(other.save(r#"{"b":2,"m":["other"]}"#).await, MERGED);
 
     assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":["one","other"]}"#);
 }
 
-async fn two_saves_of_one_copy_keep_what_both_have_changed(room: Room) {
+async fn two_saves_of_one_copy_keep_both_changes(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("m", "[1]")]).await;
     let client = Client::of(&thread);
@@ -155,7 +155,7 @@ async fn two_saves_of_one_copy_keep_what_both_have_changed(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":[1,2,3]}"#);
 }
 
-async fn a_save_with_nothing_given_before_deletes_nothing(room: Room) {
+async fn a_save_without_a_restore_deletes_nothing(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("a", "1.0"), set("b", "2"), set("m", "[1,2]")])
@@ -164,11 +164,11 @@ async fn a_save_with_nothing_given_before_deletes_nothing(room: Room) {
     let saved = Client::of(&thread).save(r#"{"a":1,"c":3,"m":[9]}"#).await;
     let empty = Client::of(&thread).save("{}").await;
 
-    assert_eq!([saved, empty], [BLIND; 2]);
+    assert_eq!([saved, empty], [WITHOUT_BASIS; 2]);
     assert_eq!(state(&thread).await, r#"{"a":1.0,"b":2,"c":3,"m":[1,2,9]}"#);
 }
 
-async fn what_a_client_has_not_changed_keeps_its_text(room: Room) {
+async fn unchanged_values_keep_their_text(room: Room) {
     let thread = room.subject();
     let exact = r#"[9007199254740993,1.0,1e400,"\u0061",{"b":1,"2":[],"b":3}]"#;
     thread.merge(&[set("k", exact), set("l", exact)]).await;
@@ -185,7 +185,7 @@ async fn what_a_client_has_not_changed_keeps_its_text(room: Room) {
     assert_eq!(state(&thread).await, expected);
 }
 
-async fn a_save_that_says_nothing_new_writes_nothing(room: Room) {
+async fn a_save_without_changes_writes_nothing(room: Room) {
     let thread = room.subject();
     let before = thread.merge(&[set("a", "[1.0]")]).await.stamp;
     let client = Client::of(&thread);
@@ -199,7 +199,7 @@ async fn a_save_that_says_nothing_new_writes_nothing(room: Room) {
     assert!(!absent.exists().await);
 }
 
-async fn metadata_is_set_as_a_whole_or_stays(room: Room) {
+async fn metadata_is_replaced_or_unchanged(room: Room) {
     let thread = room.subject();
     let client = Client::of(&thread);
     let large = format!(r#"{{"large":"{}"}}"#, "x".repeat(20_000));
@@ -236,7 +236,7 @@ async fn a_save_past_the_limit_is_refused_and_changes_nothing(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1}"#);
 }
 
-async fn a_thread_that_has_expired_is_saved_whole(room: Room) {
+async fn a_save_after_expiry_writes_the_whole_state(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
     let client = Client::of(&thread);
@@ -249,7 +249,7 @@ async fn a_thread_that_has_expired_is_saved_whole(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
 }
 
-async fn a_new_life_is_not_taken_for_the_one_that_was_given(room: Room) {
+async fn a_copy_of_an_earlier_life_is_no_basis(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("m", "[1]")]).await;
     let client = Client::of(&thread);
@@ -263,12 +263,12 @@ async fn a_new_life_is_not_taken_for_the_one_that_was_given(room: Room) {
     assert_eq!(state(&thread).await, r#"{"a":1,"b":2,"m":[5,1,2]}"#);
 }
 
-async fn a_destroyed_thread_holds_off_only_who_was_given_it(room: Room) {
+async fn a_destroyed_thread_refuses_only_clients_that_have_a_copy(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1")]).await;
-    let [late, looks_again, stranger, destroyer] = [(); 4].map(|()| Client::of(&thread));
+    let [late, restoring, stranger, destroyer] = [(); 4].map(|()| Client::of(&thread));
     late.restore().await;
-    looks_again.restore().await;
+    restoring.restore().await;
     destroyer.destroy().await;
 
     assert_eq!(
@@ -276,8 +276,8 @@ async fn a_destroyed_thread_holds_off_only_who_was_given_it(room: Room) {
         Err(Refusal::Destroyed)
     );
     assert_eq!(late.merge(&[set("a", "3")]).await, Err(Refusal::Destroyed));
-    assert_eq!(looks_again.restore().await, None);
-    assert_eq!(looks_again.save(r#"{"b":1}"#).await.basis, Basis::Latest);
+    assert_eq!(restoring.restore().await, None);
+    assert_eq!(restoring.save(r#"{"b":1}"#).await.basis, Basis::Latest);
     stranger.merge(&[push("m", "1")]).await.unwrap();
     destroyer.merge(&[push("m", "2")]).await.unwrap();
     assert_eq!(late.merge(&[set("a", "4")]).await, Err(Refusal::Destroyed));
@@ -292,7 +292,7 @@ async fn a_destroyed_thread_holds_off_only_who_was_given_it(room: Room) {
     assert_eq!(state(&thread).await, r#"{"b":1,"m":[1,2,3]}"#);
 }
 
-async fn who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state(room: Room) {
+async fn a_client_that_destroyed_a_thread_can_write_but_not_save_its_old_state(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1")]).await;
     let client = Client::of(&thread);
@@ -311,7 +311,7 @@ async fn who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state(room: 
     assert_eq!(state(&thread).await, "{}");
 }
 
-async fn who_destroys_a_thread_and_looks_again_saves_a_new_one(room: Room) {
+async fn a_client_that_restores_after_its_destroy_saves_a_new_thread(room: Room) {
     let thread = room.subject();
     let client = Client::of(&thread);
     client.save(r#"{"a":[1,2]}"#).await;
@@ -325,7 +325,7 @@ async fn who_destroys_a_thread_and_looks_again_saves_a_new_one(room: Room) {
     assert_eq!(state(&thread).await, r#"{"b":1}"#);
 }
 
-async fn destroying_what_is_not_there_is_no_error(room: Room) {
+async fn destroying_an_absent_thread_is_no_error(room: Room) {
     let client = Client::of(&room.subject());
 
     client.destroy().await;
@@ -335,7 +335,7 @@ async fn destroying_what_is_not_there_is_no_error(room: Room) {
     assert_eq!(client.restore().await.unwrap(), r#"{"a":1}"#);
 }
 
-async fn clients_that_save_at_once_lose_nothing(room: Room) {
+async fn concurrent_saves_lose_nothing(room: Room) {
     const CLIENTS: usize = 6;
     const SAVES: usize = 12;
     let thread = room.subject();
@@ -343,8 +343,8 @@ async fn clients_that_save_at_once_lose_nothing(room: Room) {
         let client = Client::of(&thread);
         let mut conflicts = 0;
         for save in 0..SAVES {
-            let given = client.restore().await.unwrap_or_else(|| "{}".into());
-            let mut state: serde_json::Value = serde_json::from_str(&given).unwrap();
+            let restored = client.restore().await.unwrap_or_else(|| "{}".into());
+            let mut state: serde_json::Value = serde_json::from_str(&restored).unwrap();
             tokio::task::yield_now().await;
             let element = serde_json::json!([number, save]);
             match &mut state["m"] {
@@ -370,23 +370,23 @@ async fn clients_that_save_at_once_lose_nothing(room: Room) {
     }
 }
 
-async fn an_answer_that_comes_too_late_was_not_given(room: Room) {
+async fn a_restore_answered_too_late_is_no_basis(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
     let client = Client::of(&thread);
     let long_ago = Instant::now() - Duration::from_secs(31);
-    let asked = RequestTimes {
+    let times = RequestTimes {
         sent_after: long_ago,
         ..RequestTimes::now()
     };
 
-    client.copies.restore(&thread.id, asked).await.unwrap();
+    client.copies.restore(&thread.id, times).await.unwrap();
     let saved = client.save(r#"{"b":3}"#).await;
-    assert_eq!(saved, BLIND);
+    assert_eq!(saved, WITHOUT_BASIS);
     assert_eq!(state(&thread).await, r#"{"a":1,"b":3}"#);
 }
 
-async fn a_client_that_works_on_several_copies_undoes_nothing(room: Room) {
+async fn a_client_with_several_copies_undoes_nothing(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("m", "[1]"), set("n", "1")]).await;
     let client = Client::of(&thread);
@@ -399,65 +399,65 @@ async fn a_client_that_works_on_several_copies_undoes_nothing(room: Room) {
     let slow = client.save(r#"{"m":[1,"slow"],"n":1}"#).await;
     let quick = client.save(r#"{"m":[1,2],"n":3,"o":3}"#).await;
 
-    assert_eq!((slow, quick), (WITH_OTHERS, WITH_OTHERS));
+    assert_eq!((slow, quick), (MERGED, MERGED));
     assert_eq!(state(&thread).await, r#"{"m":[1,2,"slow"],"n":3,"o":3}"#);
 }
 
-async fn who_got_nothing_before_wipes_nothing(room: Room) {
+async fn a_save_after_a_late_restore_deletes_nothing(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("m", "[1]")]).await;
     let client = Client::of(&thread);
     let long_ago = Instant::now() - Duration::from_secs(31);
-    let asked = RequestTimes {
+    let times = RequestTimes {
         sent_after: long_ago,
         ..RequestTimes::now()
     };
-    client.copies.restore(&thread.id, asked).await.unwrap();
+    client.copies.restore(&thread.id, times).await.unwrap();
     client.restore().await;
 
-    let without = client.save(r#"{"m":["new"]}"#).await;
-    assert_eq!(without, BLIND);
+    let saved = client.save(r#"{"m":["new"]}"#).await;
+    assert_eq!(saved, WITHOUT_BASIS);
     assert_eq!(state(&thread).await, r#"{"a":1,"m":[1,"new"]}"#);
     client.restore().await;
     client.save(r#"{"b":2}"#).await;
     assert_eq!(state(&thread).await, r#"{"b":2}"#);
 }
 
-async fn what_a_client_may_not_have_received_counts_for_as_long_as_it_waits(room: Room) {
+async fn an_unconfirmed_restore_is_a_basis_until_its_client_times_out(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "1"), set("b", "2")]).await;
     let client = Client::of(&thread);
     let saved_at = async |read: Instant, state: &str| {
-        let asked = RequestTimes {
+        let times = RequestTimes {
             read,
             sent_after: read,
         };
         let state = keyed_values_of_any_key(state, u32::MAX).unwrap();
-        let saved = client.copies.save(&thread.id, state, None, asked);
+        let saved = client.copies.save(&thread.id, state, None, times);
         saved.await.unwrap()
     };
     let later = Instant::now() + Duration::from_secs(31);
 
     client.restore().await;
-    let unsure = saved_at(later, r#"{"b":3}"#).await;
+    let unconfirmed = saved_at(later, r#"{"b":3}"#).await;
     let restored = client.copies.restore(&thread.id, RequestTimes::now()).await;
     client.copies.received(restored.unwrap().receipt.unwrap());
-    let sure = saved_at(later, r#"{"b":4}"#).await;
+    let confirmed = saved_at(later, r#"{"b":4}"#).await;
 
-    assert_eq!((unsure, sure), (BLIND, AS_GIVEN));
+    assert_eq!((unconfirmed, confirmed), (WITHOUT_BASIS, UNMERGED));
     assert_eq!(state(&thread).await, r#"{"b":4}"#);
 }
 
-async fn elements_that_a_client_has_not_changed_keep_their_text(room: Room) {
+async fn unchanged_elements_keep_their_text(room: Room) {
     let thread = room.subject();
     let list = "[1.0,2.0,9007199254740993,4.0]";
     thread
         .merge(&["a", "b", "c"].map(|key| set(key, list)))
         .await;
-    let (knowing, blind) = (Client::of(&thread), Client::of(&thread));
+    let (informed, blind) = (Client::of(&thread), Client::of(&thread));
 
-    knowing.restore().await;
-    knowing
+    informed.restore().await;
+    informed
         .save(
             r#"{"a":[2,9007199254740992,4,5],"b":[1,7,9007199254740992,4],"c":[1,9007199254740992]}"#,
         )
@@ -478,7 +478,7 @@ async fn elements_that_a_client_has_not_changed_keep_their_text(room: Room) {
     );
 }
 
-async fn many_elements_are_added_at_once(room: Room) {
+async fn adding_many_elements_is_fast(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "[0.0]")]).await;
     let (one, other) = (Client::of(&thread), Client::of(&thread));
@@ -489,36 +489,36 @@ async fn many_elements_are_added_at_once(room: Room) {
     one.save(r#"{"a":[0,7]}"#).await;
     let start = Instant::now();
     let saved = other.save(&format!(r#"{{"a":[0,{many}]}}"#)).await;
-    let taken = start.elapsed();
+    let elapsed = start.elapsed();
 
-    assert_eq!(saved, WITH_OTHERS);
+    assert_eq!(saved, MERGED);
     assert_eq!(state(&thread).await, format!(r#"{{"a":[0.0,7,{many}]}}"#));
     // comparing every pair of elements would take hours
-    assert!(taken < Duration::from_secs(100), "{taken:?}");
+    assert!(elapsed < Duration::from_secs(100), "{elapsed:?}");
 }
 
 over_every_store! {
-    a_save_changes_what_its_client_has_changed,
-    what_others_have_changed_since_stays,
-    two_clients_that_add_to_an_array_keep_all_of_it,
-    two_clients_that_begin_a_thread_keep_all_of_it,
-    two_saves_of_one_copy_keep_what_both_have_changed,
-    a_save_with_nothing_given_before_deletes_nothing,
-    what_a_client_has_not_changed_keeps_its_text,
-    a_save_that_says_nothing_new_writes_nothing,
-    metadata_is_set_as_a_whole_or_stays,
+    a_save_writes_what_its_client_changed,
+    a_save_keeps_changes_by_others,
+    two_clients_that_append_to_an_array_keep_every_element,
+    two_clients_that_create_a_thread_keep_both_states,
+    two_saves_of_one_copy_keep_both_changes,
+    a_save_without_a_restore_deletes_nothing,
+    unchanged_values_keep_their_text,
+    a_save_without_changes_writes_nothing,
+    metadata_is_replaced_or_unchanged,
     a_save_past_the_limit_is_refused_and_changes_nothing,
-    a_thread_that_has_expired_is_saved_whole,
-    a_new_life_is_not_taken_for_the_one_that_was_given,
-    a_destroyed_thread_holds_off_only_who_was_given_it,
-    who_destroys_a_thread_goes_on_with_it_but_not_with_its_old_state,
-    who_destroys_a_thread_and_looks_again_saves_a_new_one,
-    destroying_what_is_not_there_is_no_error,
-    clients_that_save_at_once_lose_nothing,
-    elements_that_a_client_has_not_changed_keep_their_text,
-    many_elements_are_added_at_once,
-    an_answer_that_comes_too_late_was_not_given,
-    a_client_that_works_on_several_copies_undoes_nothing,
-    who_got_nothing_before_wipes_nothing,
-    what_a_client_may_not_have_received_counts_for_as_long_as_it_waits,
+    a_save_after_expiry_writes_the_whole_state,
+    a_copy_of_an_earlier_life_is_no_basis,
+    a_destroyed_thread_refuses_only_clients_that_have_a_copy,
+    a_client_that_destroyed_a_thread_can_write_but_not_save_its_old_state,
+    a_client_that_restores_after_its_destroy_saves_a_new_thread,
+    destroying_an_absent_thread_is_no_error,
+    concurrent_saves_lose_nothing,
+    unchanged_elements_keep_their_text,
+    adding_many_elements_is_fast,
+    a_restore_answered_too_late_is_no_basis,
+    a_client_with_several_copies_undoes_nothing,
+    a_save_after_a_late_restore_deletes_nothing,
+    an_unconfirmed_restore_is_a_basis_until_its_client_times_out,
 }

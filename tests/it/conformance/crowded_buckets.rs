@@ -1,4 +1,5 @@
-//! Tests a bucket with more threads than fit into one group of the index in Redis.
+//! Tests a bucket (a partition of the threads, chosen by a hash of the id) with more threads than fit into one group
+//! of the Redis index.
 
 use threadkeep_domain::ThreadId;
 use threadkeep_store::Reaped;
@@ -9,7 +10,7 @@ use super::room::{Room, Subject, set};
 const THREADS: usize = 400;
 
 /// Creates threads of one bucket in random order. Half of their ids are longer than random ids.
-async fn crowd(room: &Room) -> Vec<Subject> {
+async fn create_in_one_bucket(room: &Room) -> Vec<Subject> {
     let bucket = room.backend.bucket_of(&ThreadId::random());
     let mut threads: Vec<Subject> = Vec::with_capacity(THREADS);
     while threads.len() < THREADS {
@@ -37,7 +38,7 @@ fn sorted(threads: &[Subject]) -> Vec<ThreadId> {
 }
 
 async fn a_list_has_each_thread_once_in_order(room: Room) {
-    let threads = crowd(&room).await;
+    let threads = create_in_one_bucket(&room).await;
 
     assert_eq!(room.backend.count_threads().await.unwrap(), THREADS as u64);
     for limit in [64, 1_000] {
@@ -45,18 +46,18 @@ async fn a_list_has_each_thread_once_in_order(room: Room) {
     }
 }
 
-async fn a_list_lacks_ended_threads_and_has_new_ones(room: Room) {
-    let mut threads = crowd(&room).await;
+async fn a_list_omits_ended_threads_and_includes_new_ones(room: Room) {
+    let mut threads = create_in_one_bucket(&room).await;
     for thread in threads.split_off(THREADS / 8) {
         thread.destroy().await;
     }
-    threads.extend(crowd(&room).await);
+    threads.extend(create_in_one_bucket(&room).await);
 
     assert_eq!(all_threads(&room, 50).await, sorted(&threads));
 }
 
 async fn each_thread_ends_when_it_is_due_and_not_before(room: Room) {
-    let threads = crowd(&room).await;
+    let threads = create_in_one_bucket(&room).await;
     let (used, unused) = threads.split_at(THREADS / 2);
     let ttl = threads[0].policy.ttl;
     room.advance(ttl / 2);
@@ -79,6 +80,6 @@ async fn each_thread_ends_when_it_is_due_and_not_before(room: Room) {
 
 super::over_every_store! {
     a_list_has_each_thread_once_in_order,
-    a_list_lacks_ended_threads_and_has_new_ones,
+    a_list_omits_ended_threads_and_includes_new_ones,
     each_thread_ends_when_it_is_due_and_not_before,
 }

@@ -16,7 +16,7 @@ fn living_for(ttl_seconds: u32) -> ThreadPolicy {
     }
 }
 
-async fn an_expired_thread_is_ended_with_its_state(room: Room) {
+async fn reaping_an_expired_thread_archives_its_state(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1.0"), push("l", "[]")]).await;
     thread.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -47,7 +47,7 @@ async fn an_expired_thread_is_ended_with_its_state(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn a_thread_is_due_when_its_time_has_passed_and_not_before(room: Room) {
+async fn a_thread_is_due_at_its_deadline_and_not_before(room: Room) {
     let thread = room.subject_under(living_for(100));
     thread.merge(&[]).await;
 
@@ -61,7 +61,7 @@ async fn a_thread_is_due_when_its_time_has_passed_and_not_before(room: Room) {
     assert!(after || room.events(&thread).await.len() == 2);
 }
 
-async fn a_thread_that_was_used_at_the_last_moment_lives_on(room: Room) {
+async fn a_thread_used_just_before_its_deadline_stays_alive(room: Room) {
     let read = room.subject_under(living_for(100));
     let written = room.subject_under(living_for(100));
     let listed = room.subject_under(living_for(100));
@@ -95,10 +95,10 @@ async fn a_thread_that_was_used_at_the_last_moment_lives_on(room: Room) {
     }
 }
 
-async fn every_way_to_write_ends_an_expired_life_and_begins_a_new_one(room: Room) {
-    let begin = async |kind: Kind, keys: &str| {
+async fn every_kind_of_write_ends_an_expired_life_and_begins_a_new_one(room: Room) {
+    let check = async |kind: Kind, keys: &str| {
         let thread = room.subject();
-        let former = thread
+        let expired = thread
             .merge(&[push("old", "1"), set("k", "[]")])
             .await
             .stamp;
@@ -117,9 +117,9 @@ async fn every_way_to_write_ends_an_expired_life_and_begins_a_new_one(room: Room
                 format!("#3 v1 created {keys}"),
             ]
         );
-        assert_eq!(end.life, former.life);
+        assert_eq!(end.life, expired.life);
         assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
-        assert_ne!(events[2].life, former.life);
+        assert_ne!(events[2].life, expired.life);
         let archive = room.archive(&thread).await.unwrap();
         assert_eq!(&archive.state[..], br#"{"k":[],"old":[1]}"#);
         room.reap().await;
@@ -127,12 +127,12 @@ async fn every_way_to_write_ends_an_expired_life_and_begins_a_new_one(room: Room
         assert!(thread.exists().await);
     };
 
-    begin(Kind::Set, r#"["k"]"#).await;
-    begin(Kind::Push, r#"["k"]"#).await;
-    begin(Kind::List, r#"["k","n"]"#).await;
-    begin(Kind::Metadata, "[]").await;
-    begin(Kind::Keyed, r#"["k"]"#).await;
-    begin(Kind::Nothing, "[]").await;
+    check(Kind::Set, r#"["k"]"#).await;
+    check(Kind::Push, r#"["k"]"#).await;
+    check(Kind::List, r#"["k","n"]"#).await;
+    check(Kind::Metadata, "[]").await;
+    check(Kind::Keyed, r#"["k"]"#).await;
+    check(Kind::Nothing, "[]").await;
 }
 
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl Kind {
     }
 }
 
-async fn destroying_an_expired_thread_tells_that_it_expired(room: Room) {
+async fn destroying_an_expired_thread_logs_that_it_expired(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let last = thread.thread().await.unwrap();
@@ -174,11 +174,11 @@ async fn destroying_an_expired_thread_tells_that_it_expired(room: Room) {
         [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
     );
     assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
-    // no tombstone rejects the next write
+    // no tombstone, the record of a destroyed id, rejects the next write
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }
 
-async fn a_destroyed_thread_is_due_no_more(room: Room) {
+async fn a_destroyed_thread_is_not_due(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     thread.destroy().await;
@@ -193,20 +193,20 @@ async fn a_destroyed_thread_is_due_no_more(room: Room) {
     );
 }
 
-async fn an_absolute_lifetime_ends_to_the_millisecond_however_late_that_is_noticed(room: Room) {
+async fn a_late_reap_logs_the_exact_end_of_an_absolute_lifetime(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         max_age: Some(150 * SECOND),
         ..living_for(100)
     });
     thread.merge(&[]).await;
     room.advance(90 * SECOND);
-    let made_ms = thread.thread().await.unwrap().created_ms;
+    let created_ms = thread.thread().await.unwrap().created_ms;
     room.advance(3_600 * SECOND);
 
     room.reap().await;
 
     let end = room.events(&thread).await.pop().unwrap();
-    assert_eq!(end.time_ms, made_ms + 150_000);
+    assert_eq!(end.time_ms, created_ms + 150_000);
     assert_eq!(end.sequence, 2);
 }
 
@@ -230,7 +230,7 @@ async fn a_thread_whose_ttl_was_shortened_is_due_sooner(room: Room) {
     assert_eq!(room.events(&longer).await.len(), 1);
 }
 
-async fn reapers_at_once_end_each_thread_once(room: Room) {
+async fn concurrent_reapers_end_each_thread_once(room: Room) {
     const THREADS: usize = 300;
     let policy = living_for(100);
     let threads: Vec<_> = (0..THREADS).map(|_| room.subject_under(policy)).collect();
@@ -261,7 +261,7 @@ async fn reapers_at_once_end_each_thread_once(room: Room) {
     }
 }
 
-async fn a_reaper_and_a_write_at_once_end_a_life_once(room: Room) {
+async fn a_concurrent_reaper_and_write_end_a_life_once(room: Room) {
     let room = Arc::new(room);
     let threads: Vec<_> = (0..50).map(|_| room.subject()).collect();
     for thread in &threads {
@@ -286,15 +286,15 @@ async fn a_reaper_and_a_write_at_once_end_a_life_once(room: Room) {
     }
 }
 
-async fn to_end_what_is_not_due_does_nothing(room: Room) {
+async fn ending_threads_that_are_not_due_does_nothing(room: Room) {
     let living = room.subject();
     let ended = room.subject();
-    let never = room.subject();
+    let absent = room.subject();
     living.merge(&[]).await;
     ended.merge(&[]).await;
     ended.destroy().await;
 
-    for thread in [&living, &ended, &never] {
+    for thread in [&living, &ended, &absent] {
         let ids = [thread.id, thread.id];
         let reaped = room.backend.end_due(room.bucket(thread), &ids).await;
         let reaped = reaped.unwrap();
@@ -307,11 +307,11 @@ async fn to_end_what_is_not_due_does_nothing(room: Room) {
     assert!(living.exists().await);
     assert_eq!(room.events(&living).await.len(), 1);
     assert_eq!(room.events(&ended).await.len(), 2);
-    assert!(room.events(&never).await.is_empty());
+    assert!(room.events(&absent).await.is_empty());
     assert_eq!(ended.try_merge(&[]).await, Err(Refusal::Destroyed));
 }
 
-async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(room: Room) {
+async fn an_end_after_the_grace_period_is_still_logged(room: Room) {
     let room = room
         .keeping(Retention {
             grace: 100 * SECOND,
@@ -330,11 +330,11 @@ async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(r
     room.reap().await;
     room.reap().await;
 
-    for (thread, told) in [(&reaped, 2), (&written, 3)] {
+    for (thread, event_count) in [(&reaped, 2), (&written, 3)] {
         let events = room.events(thread).await;
         let archive = room.archive(thread).await;
         let end = super::story::words(&events[1]);
-        assert_eq!(events.len(), told);
+        assert_eq!(events.len(), event_count);
         // the state is lost unless the store kept the thread's data beyond the grace period
         assert_eq!(end.ends_with("lost"), archive.is_none(), "{end}");
         assert!(end.contains("expired"));
@@ -342,7 +342,7 @@ async fn an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same(r
     }
 }
 
-async fn an_expired_thread_keeps_its_data_until_the_grace_is_over(room: Room) {
+async fn an_expired_thread_keeps_its_data_until_the_grace_period_ends(room: Room) {
     let room = room
         .keeping(Retention {
             grace: 1_000 * SECOND,
@@ -365,7 +365,7 @@ async fn an_expired_thread_keeps_its_data_until_the_grace_is_over(room: Room) {
     );
 }
 
-async fn those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for(room: Room) {
+async fn due_threads_are_listed_by_deadline_up_to_a_limit(room: Room) {
     let first = room.subject_under(living_for(100));
     let mut threads = vec![first];
     while threads.len() < 5 {
@@ -390,18 +390,18 @@ async fn those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for(room
 }
 
 super::over_every_store! {
-    an_expired_thread_is_ended_with_its_state,
-    a_thread_is_due_when_its_time_has_passed_and_not_before,
-    a_thread_that_was_used_at_the_last_moment_lives_on,
-    every_way_to_write_ends_an_expired_life_and_begins_a_new_one,
-    destroying_an_expired_thread_tells_that_it_expired,
-    a_destroyed_thread_is_due_no_more,
-    an_absolute_lifetime_ends_to_the_millisecond_however_late_that_is_noticed,
+    reaping_an_expired_thread_archives_its_state,
+    a_thread_is_due_at_its_deadline_and_not_before,
+    a_thread_used_just_before_its_deadline_stays_alive,
+    every_kind_of_write_ends_an_expired_life_and_begins_a_new_one,
+    destroying_an_expired_thread_logs_that_it_expired,
+    a_destroyed_thread_is_not_due,
+    a_late_reap_logs_the_exact_end_of_an_absolute_lifetime,
     a_thread_whose_ttl_was_shortened_is_due_sooner,
-    reapers_at_once_end_each_thread_once,
-    a_reaper_and_a_write_at_once_end_a_life_once,
-    to_end_what_is_not_due_does_nothing,
-    an_end_that_nobody_saw_for_longer_than_the_grace_is_told_all_the_same,
-    an_expired_thread_keeps_its_data_until_the_grace_is_over,
-    those_due_are_listed_by_their_deadlines_and_no_more_than_asked_for,
+    concurrent_reapers_end_each_thread_once,
+    a_concurrent_reaper_and_write_end_a_life_once,
+    ending_threads_that_are_not_due_does_nothing,
+    an_end_after_the_grace_period_is_still_logged,
+    an_expired_thread_keeps_its_data_until_the_grace_period_ends,
+    due_threads_are_listed_by_deadline_up_to_a_limit,
 }

@@ -8,7 +8,7 @@ use super::space::{Space, seconds, text};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn what_is_put_is_read_to_the_byte(room: Room) {
+async fn an_entry_reads_back_byte_for_byte(room: Room) {
     let space = room.space("n");
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let new = NewEntry {
@@ -36,7 +36,7 @@ async fn what_is_put_is_read_to_the_byte(room: Room) {
     assert_eq!(room.space("m").get("k").await, None);
 }
 
-async fn an_empty_body_and_the_longest_names_are_kept(room: Room) {
+async fn empty_bodies_and_the_longest_names_are_stored(room: Room) {
     let names = ["é".repeat(64), "/%{}:\u{1F600}".into()];
     let keys = ["k".repeat(1_024), "{}:*?[]\\^ \u{10FFFF}".into()];
     for name in &names {
@@ -53,7 +53,7 @@ async fn an_empty_body_and_the_longest_names_are_kept(room: Room) {
     }
 }
 
-async fn a_put_takes_the_place_of_all_that_was_there(room: Room) {
+async fn a_put_replaces_the_whole_entry(room: Room) {
     let space = room.space("n");
     let first = NewEntry {
         content_encoding: Some(ContentEncoding::new("gzip").unwrap()),
@@ -61,7 +61,7 @@ async fn a_put_takes_the_place_of_all_that_was_there(room: Room) {
         ..text("first")
     };
     let before = space.put_entry("k", &first).await;
-    let made = space.get("k").await.unwrap().head;
+    let created = space.get("k").await.unwrap().head;
     room.advance(10 * SECOND);
 
     let put = space.put("k", "second one").await;
@@ -73,14 +73,14 @@ async fn a_put_takes_the_place_of_all_that_was_there(room: Room) {
     assert_eq!(entry.body, "second one");
     assert_eq!(entry.head.content_encoding, None);
     assert_eq!(entry.head.lifetime, Lifetime::Forever);
-    assert_eq!(entry.head.created_ms, made.created_ms);
-    assert!(entry.head.updated_ms >= made.updated_ms + 10_000);
+    assert_eq!(entry.head.created_ms, created.created_ms);
+    assert!(entry.head.updated_ms >= created.updated_ms + 10_000);
     room.advance(100 * SECOND);
     assert_eq!(space.body("k").await.unwrap(), "second one");
     assert_eq!(space.counts().await, (1, 10));
 }
 
-async fn an_entry_ends_at_its_millisecond_and_counts_no_more(room: Room) {
+async fn an_expired_entry_is_neither_read_nor_counted(room: Room) {
     let space = room.space("n");
     let put = space.put_for("k", "short", seconds(10)).await;
     space.put_for("long", "long", seconds(1_000)).await;
@@ -101,7 +101,7 @@ async fn an_entry_ends_at_its_millisecond_and_counts_no_more(room: Room) {
     assert_eq!(space.counts().await, (2, 7));
 }
 
-async fn an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone(room: Room) {
+async fn an_expired_entry_counts_as_absent_before_it_is_purged(room: Room) {
     let space = room.space("n");
     // more entries than one purge step deletes
     for number in 0..300 {
@@ -126,7 +126,7 @@ async fn an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone(ro
     assert_eq!(space.usage().await.last_used_ms, None);
 }
 
-async fn a_deleted_entry_is_gone_and_its_next_life_is_another(room: Room) {
+async fn a_put_after_a_delete_begins_a_new_life(room: Room) {
     let space = room.space("n");
     let first = space.put_for("k", "1", seconds(100)).await;
     space.put("k", "2").await;
@@ -145,15 +145,18 @@ async fn a_deleted_entry_is_gone_and_its_next_life_is_another(room: Room) {
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn a_condition_that_is_not_met_changes_nothing(room: Room) {
+async fn an_unmet_condition_changes_nothing(room: Room) {
     let space = room.space("n");
-    let none = Stamp::default();
+    let absent = Stamp::default();
     let new = Precondition::Version(0);
     assert_eq!(
         space.put_if("k", "x", Precondition::Exists).await,
-        Err(none)
+        Err(absent)
     );
-    assert_eq!(space.delete_if("k", Precondition::Exists).await, Err(none));
+    assert_eq!(
+        space.delete_if("k", Precondition::Exists).await,
+        Err(absent)
+    );
     let refused = room.backend.get_namespace(&space.namespace).await;
     assert_eq!(refused.unwrap(), None);
 
@@ -174,7 +177,7 @@ async fn a_condition_that_is_not_met_changes_nothing(room: Room) {
     assert_eq!(space.put_if("k", "x", same).await, Err(third));
 }
 
-async fn a_condition_meets_no_entry_that_has_ended(room: Room) {
+async fn an_expired_entry_meets_no_condition(room: Room) {
     let space = room.space("n");
     let old = space.put_for("k", "1", seconds(10)).await.stamp;
     room.advance(10 * SECOND);
@@ -182,11 +185,11 @@ async fn a_condition_meets_no_entry_that_has_ended(room: Room) {
     let stale = Precondition::Stamp(old);
     assert_eq!(space.put_if("k", "x", stale).await, Err(Stamp::default()));
     assert_eq!(space.delete_if("k", stale).await, Err(Stamp::default()));
-    let made = space.put_if("k", "2", Precondition::Version(0)).await;
-    assert_eq!(made.unwrap().stamp.version, 1);
+    let created = space.put_if("k", "2", Precondition::Version(0)).await;
+    assert_eq!(created.unwrap().stamp.version, 1);
 }
 
-async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
+async fn a_plain_read_changes_nothing_and_a_use_is_counted(room: Room) {
     let space = room.space("n");
     space.put_for("k", "1", seconds(100)).await;
     let before = space.get("k").await.unwrap();
@@ -201,7 +204,7 @@ async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
         assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
         assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
     }
-    // a put keeps the number of uses; in a new life, the number starts at zero
+    // a put keeps the number of uses; when a deleted entry is created again, the number starts at zero
     space.put("k", "2").await;
     assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
     space.delete("k").await;
@@ -209,7 +212,7 @@ async fn a_plain_read_changes_nothing_and_a_use_counts(room: Room) {
     assert_eq!(space.get("k").await.unwrap().uses, 0);
 }
 
-async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
+async fn a_use_extends_a_lifetime_that_is_more_than_half_over(room: Room) {
     let space = room.space("n");
     let end = space
         .put_for("k", "1", seconds(100))
@@ -239,7 +242,7 @@ async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn by_worker(room: &Room, space: &Space) -> Option<threadkeep_store::Entry> {
+async fn read_by_worker(room: &Room, space: &Space) -> Option<threadkeep_store::Entry> {
     let namespaces = room.backend.for_worker();
     let key = super::space::key("k");
     let entry = namespaces.get_entry(&space.namespace, &key, Reading::Plain);
@@ -250,22 +253,22 @@ async fn all_workers_see_the_same_entries(room: Room) {
     let space = room.space("n");
     space.put("k", "1").await;
 
-    let seen = by_worker(&room, &space).await;
+    let seen = read_by_worker(&room, &space).await;
 
     assert_eq!(seen, space.get("k").await);
     assert!(seen.is_some());
 }
 
 super::over_every_store_and_confirmed! {
-    what_is_put_is_read_to_the_byte,
-    an_empty_body_and_the_longest_names_are_kept,
-    a_put_takes_the_place_of_all_that_was_there,
-    an_entry_ends_at_its_millisecond_and_counts_no_more,
-    an_ended_entry_that_nobody_purged_is_replaced_and_deleted_as_if_gone,
-    a_deleted_entry_is_gone_and_its_next_life_is_another,
-    a_condition_that_is_not_met_changes_nothing,
-    a_condition_meets_no_entry_that_has_ended,
-    a_plain_read_changes_nothing_and_a_use_counts,
-    a_use_prolongs_a_lifetime_of_which_less_than_half_is_left,
+    an_entry_reads_back_byte_for_byte,
+    empty_bodies_and_the_longest_names_are_stored,
+    a_put_replaces_the_whole_entry,
+    an_expired_entry_is_neither_read_nor_counted,
+    an_expired_entry_counts_as_absent_before_it_is_purged,
+    a_put_after_a_delete_begins_a_new_life,
+    an_unmet_condition_changes_nothing,
+    an_expired_entry_meets_no_condition,
+    a_plain_read_changes_nothing_and_a_use_is_counted,
+    a_use_extends_a_lifetime_that_is_more_than_half_over,
     all_workers_see_the_same_entries,
 }

@@ -43,7 +43,7 @@ async fn put_all(
     Ok((versions.collect(), outcomes.replayed))
 }
 
-async fn each_put_has_an_outcome_of_its_own(room: Room) {
+async fn each_put_has_its_own_outcome(room: Room) {
     let space = room.space("n");
     space.put("there", "1").await;
     space.put("there", "2").await;
@@ -60,7 +60,7 @@ async fn each_put_has_an_outcome_of_its_own(room: Room) {
     assert_eq!(space.body("there").await.unwrap(), "2");
 }
 
-async fn a_repeat_has_the_first_outcomes_and_changes_nothing(room: Room) {
+async fn a_repeat_returns_the_first_outcomes_and_changes_nothing(room: Room) {
     let space = room.space("n");
     space.put("there", "1").await;
     let puts = [batch_put("new", "a", false), batch_put("there", "b", true)];
@@ -114,7 +114,7 @@ fn body_bytes(_: &threadkeep_domain::EntryKey, entry: &Entry) -> u64 {
     entry.body.len() as u64
 }
 
-async fn several_are_read_until_the_answer_is_full(room: Room) {
+async fn a_batch_read_stops_when_the_answer_is_full(room: Room) {
     let space = room.space("n");
     let large = "x".repeat(MIB - 1);
     for name in ["a", "b", "c", "d"] {
@@ -134,8 +134,8 @@ async fn several_are_read_until_the_answer_is_full(room: Room) {
             .map(|key: &threadkeep_domain::EntryKey| key.as_str().to_owned())
             .collect()
     };
-    let found: Vec<_> = read.entries.iter().map(|(key, _)| key.clone()).collect();
-    assert_eq!(names(&found), ["d", "b"]);
+    let read_keys: Vec<_> = read.entries.iter().map(|(key, _)| key.clone()).collect();
+    assert_eq!(names(&read_keys), ["d", "b"]);
     assert_eq!(names(&read.missing), ["none", "other"]);
     assert_eq!(names(&read.unread), ["a", "c", "last"]);
     let rest = service.get_many(&space.namespace, &read.unread, body_bytes);
@@ -145,14 +145,14 @@ async fn several_are_read_until_the_answer_is_full(room: Room) {
     assert!(rest.unread.is_empty());
 }
 
-async fn pages_with_bodies_have_each_entry_once_and_at_least_one(room: Room) {
+async fn pages_with_bodies_are_never_empty_and_list_each_entry_once(room: Room) {
     let space = room.space("n");
     for number in 0..6 {
         let body = "x".repeat(if number % 2 == 0 { MIB } else { 10 });
         space.put(&format!("{number}"), &body).await;
     }
 
-    for (order, most) in [(KeyOrder::Ascending, 100), (KeyOrder::Descending, 3)] {
+    for (order, limit) in [(KeyOrder::Ascending, 100), (KeyOrder::Descending, 3)] {
         let (mut names, mut after, mut pages) = (Vec::new(), None, 0);
         loop {
             let range = EntryRange {
@@ -162,7 +162,7 @@ async fn pages_with_bodies_have_each_entry_once_and_at_least_one(room: Room) {
             };
             let service = service(&room);
             // each entry counts as twice its size
-            let page = service.list_bodies(&space.namespace, range, most, |_, entry| {
+            let page = service.list_bodies(&space.namespace, range, limit, |_, entry| {
                 2 * entry.body.len() as u64
             });
             let page = page.await.unwrap();
@@ -185,9 +185,9 @@ async fn pages_with_bodies_have_each_entry_once_and_at_least_one(room: Room) {
 }
 
 super::over_every_store! {
-    each_put_has_an_outcome_of_its_own,
-    a_repeat_has_the_first_outcomes_and_changes_nothing,
+    each_put_has_its_own_outcome,
+    a_repeat_returns_the_first_outcomes_and_changes_nothing,
     a_repeat_completes_a_request_that_ended_halfway,
-    several_are_read_until_the_answer_is_full,
-    pages_with_bodies_have_each_entry_once_and_at_least_one,
+    a_batch_read_stops_when_the_answer_is_full,
+    pages_with_bodies_are_never_empty_and_list_each_entry_once,
 }

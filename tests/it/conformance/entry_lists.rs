@@ -5,7 +5,7 @@ use threadkeep_store::KeyOrder;
 use super::room::Room;
 use super::space::{key, seconds};
 
-async fn keys_are_listed_by_their_bytes(room: Room) {
+async fn keys_are_sorted_by_bytes(room: Room) {
     let space = room.space("n");
     let names = [
         "",
@@ -37,9 +37,9 @@ async fn keys_are_listed_by_their_bytes(room: Room) {
     let mut sorted: Vec<_> = names[1..].to_vec();
     sorted.sort_unstable();
     let reversed: Vec<_> = sorted.iter().rev().copied().collect();
-    for most in [1, 3, 1_000] {
-        assert_eq!(space.keys("", most).await, sorted);
-        let descending = space.keys_in("", KeyOrder::Descending, most).await;
+    for limit in [1, 3, 1_000] {
+        assert_eq!(space.keys("", limit).await, sorted);
+        let descending = space.keys_in("", KeyOrder::Descending, limit).await;
         assert_eq!(descending, reversed);
     }
     for prefix in [
@@ -61,7 +61,7 @@ async fn keys_are_listed_by_their_bytes(room: Room) {
     }
 }
 
-async fn the_list_says_what_a_read_says(room: Room) {
+async fn a_list_and_a_read_return_the_same_head(room: Room) {
     let space = room.space("n");
     space.put_for("a", "12", seconds(50)).await;
     space.put("b", "").await;
@@ -76,7 +76,7 @@ async fn the_list_says_what_a_read_says(room: Room) {
     }
 }
 
-async fn a_page_goes_on_after_any_key_with_that_prefix(room: Room) {
+async fn a_page_may_start_after_any_key(room: Room) {
     let space = room.space("n");
     for name in ["a", "b1", "b2", "b3", "c"] {
         space.put(name, "").await;
@@ -97,7 +97,7 @@ async fn a_page_goes_on_after_any_key_with_that_prefix(room: Room) {
     assert_eq!(list("", "b2").await, "b3 c");
 }
 
-async fn a_descending_page_goes_on_before_any_key_with_that_prefix(room: Room) {
+async fn a_descending_page_may_start_before_any_key(room: Room) {
     let space = room.space("n");
     for name in ["a", "b1", "b2", "b3", "c"] {
         space.put(name, "").await;
@@ -119,7 +119,7 @@ async fn a_descending_page_goes_on_before_any_key_with_that_prefix(room: Room) {
     assert_eq!(list("", "b2").await, "b1 a");
 }
 
-async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
+async fn puts_and_deletes_between_pages_neither_hide_nor_repeat_entries(room: Room) {
     let space = room.space("n");
     let name = |number: u32| format!("{number:04}");
     for number in 0..600 {
@@ -152,7 +152,7 @@ async fn pages_survive_what_is_put_and_deleted_between_them(room: Room) {
     assert!(round > 10);
 }
 
-async fn ended_entries_leave_short_pages_and_no_gaps(room: Room) {
+async fn expired_entries_leave_no_gaps_in_a_list(room: Room) {
     let space = room.space("n");
     for number in 0..200 {
         let lifetime = seconds(if number % 10 == 0 { 1_000 } else { 10 });
@@ -169,10 +169,10 @@ async fn ended_entries_leave_short_pages_and_no_gaps(room: Room) {
 }
 
 super::over_every_store! {
-    keys_are_listed_by_their_bytes,
-    the_list_says_what_a_read_says,
-    a_page_goes_on_after_any_key_with_that_prefix,
-    a_descending_page_goes_on_before_any_key_with_that_prefix,
-    pages_survive_what_is_put_and_deleted_between_them,
-    ended_entries_leave_short_pages_and_no_gaps,
+    keys_are_sorted_by_bytes,
+    a_list_and_a_read_return_the_same_head,
+    a_page_may_start_after_any_key,
+    a_descending_page_may_start_before_any_key,
+    puts_and_deletes_between_pages_neither_hide_nor_repeat_entries,
+    expired_entries_leave_no_gaps_in_a_list,
 }

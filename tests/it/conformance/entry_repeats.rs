@@ -3,13 +3,13 @@ use std::time::Duration;
 use threadkeep_domain::{IdempotencyKey, Precondition, Refusal, Stamp};
 use threadkeep_store::{Answered, EntryTerms, NamespaceChange, Put};
 
-use super::room::{Room, in_parallel, numbered_once, once};
+use super::room::{Room, in_parallel, numbered_key, once};
 use super::space::{Space, seconds, text};
 
 const SECOND: Duration = Duration::from_secs(1);
 const REUSED: Refusal = Refusal::IdempotencyKeyReused;
 
-fn by(key: IdempotencyKey) -> EntryTerms {
+fn with_key(key: IdempotencyKey) -> EntryTerms {
     EntryTerms {
         idempotency: Some(key),
         ..EntryTerms::default()
@@ -17,16 +17,18 @@ fn by(key: IdempotencyKey) -> EntryTerms {
 }
 
 async fn put(space: &Space, key: IdempotencyKey, body: &str) -> Result<Answered<Put>, Refusal> {
-    space.put_by("k", &text(body.to_owned()), by(key)).await
+    space
+        .put_by("k", &text(body.to_owned()), with_key(key))
+        .await
 }
 
-async fn a_repeated_put_answers_as_the_first_and_puts_nothing(room: Room) {
+async fn a_repeated_put_returns_the_first_answer_and_stores_nothing(room: Room) {
     let space = room.space("n");
-    let first = put(&space, numbered_once(1), "1").await.unwrap();
+    let first = put(&space, numbered_key(1), "1").await.unwrap();
     let second = space.put_for("k", "2", seconds(1_000)).await;
     room.advance(30 * SECOND);
 
-    let repeat = put(&space, numbered_once(1), "1").await.unwrap();
+    let repeat = put(&space, numbered_key(1), "1").await.unwrap();
 
     assert!(!first.replayed && repeat.replayed);
     assert_eq!(repeat.answer, first.answer);
@@ -38,63 +40,75 @@ async fn a_repeated_put_answers_as_the_first_and_puts_nothing(room: Room) {
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn a_repeated_put_brings_nothing_back(room: Room) {
+async fn a_repeated_put_restores_no_deleted_entry(room: Room) {
     let space = room.space("n");
-    let first = put(&space, numbered_once(1), "1").await.unwrap();
+    let first = put(&space, numbered_key(1), "1").await.unwrap();
     assert!(space.delete("k").await);
-    let repeat = put(&space, numbered_once(1), "1").await.unwrap();
+    let repeat = put(&space, numbered_key(1), "1").await.unwrap();
     assert_eq!((repeat.answer, repeat.replayed), (first.answer, true));
     assert_eq!(space.get("k").await, None);
 
     space.destroy().await;
 
-    assert!(put(&space, numbered_once(1), "1").await.unwrap().replayed);
+    assert!(put(&space, numbered_key(1), "1").await.unwrap().replayed);
     assert_eq!(space.record().await, None);
     assert!(space.keys("", 10).await.is_empty());
 }
 
-async fn a_repeated_deletion_deletes_nothing_that_came_since(room: Room) {
+async fn a_repeated_deletion_keeps_later_entries(room: Room) {
     let space = room.space("n");
     space.put("k", "1").await;
-    let first = space.delete_by("k", by(numbered_once(1))).await.unwrap();
+    let first = space
+        .delete_by("k", with_key(numbered_key(1)))
+        .await
+        .unwrap();
     space.put("k", "2").await;
 
-    let repeat = space.delete_by("k", by(numbered_once(1))).await.unwrap();
+    let repeat = space
+        .delete_by("k", with_key(numbered_key(1)))
+        .await
+        .unwrap();
 
     assert_eq!((first.answer, first.replayed), (true, false));
     assert_eq!((repeat.answer, repeat.replayed), (true, true));
     assert_eq!(space.body("k").await.unwrap(), "2");
-    let none = space.delete_by("none", by(numbered_once(1))).await.unwrap();
+    let none = space
+        .delete_by("none", with_key(numbered_key(1)))
+        .await
+        .unwrap();
     assert_eq!((none.answer, none.replayed), (false, false));
     space.put("none", "3").await;
-    let repeat = space.delete_by("none", by(numbered_once(1))).await.unwrap();
+    let repeat = space
+        .delete_by("none", with_key(numbered_key(1)))
+        .await
+        .unwrap();
     assert_eq!((repeat.answer, repeat.replayed), (false, true));
 }
 
-async fn another_request_with_a_used_key_is_refused_before_anything_else(room: Room) {
+async fn a_reused_key_is_refused_before_any_other_check(room: Room) {
     let space = room.space("n");
     put(&space, once("key", "one"), "1").await.unwrap();
     let unmet = EntryTerms {
         precondition: Some(Precondition::Version(9)),
-        ..by(once("key", "two"))
+        ..with_key(once("key", "two"))
     };
 
     assert_eq!(space.put_by("k", &text("x"), unmet).await, Err(REUSED));
     assert_eq!(space.delete_by("k", unmet).await, Err(REUSED));
-    let deletion = space.delete_by("k", by(once("key", "one"))).await;
+    let deletion = space.delete_by("k", with_key(once("key", "one"))).await;
     assert_eq!(deletion, Err(REUSED));
     assert_eq!(space.body("k").await.unwrap(), "1");
     // an idempotency key applies to one entry only
-    let terms = by(once("key", "two"));
+    let terms = with_key(once("key", "two"));
     let other = space.put_by("other", &text("x"), terms).await;
     assert!(!other.unwrap().replayed);
 }
 
-async fn a_replay_comes_before_conditions_and_refusals_are_forgotten(room: Room) {
+async fn replays_precede_conditions_and_refusals_are_not_remembered(room: Room) {
     let space = room.space("n");
     let new = |number| EntryTerms {
         precondition: Some(Precondition::Version(0)),
-        ..by(numbered_once(number))
+        ..with_key(numbered_key(number))
     };
     let first = space.put_by("k", &text("1"), new(1)).await.unwrap();
 
@@ -108,13 +122,13 @@ async fn a_replay_comes_before_conditions_and_refusals_are_forgotten(room: Room)
     assert!(!again.replayed);
 }
 
-async fn an_unmet_condition_is_an_answer_if_it_is_to_be_one(room: Room) {
+async fn an_unmet_condition_is_remembered_on_request(room: Room) {
     let space = room.space("n");
     let current = space.put("k", "1").await.stamp;
     let terms = EntryTerms {
         precondition: Some(Precondition::Version(0)),
         remembers_mismatch: true,
-        ..by(numbered_once(1))
+        ..with_key(numbered_key(1))
     };
     let put = async || space.put_by("k", &text("2"), terms).await;
     let refused = Err(Refusal::VersionMismatch { current });
@@ -130,25 +144,25 @@ async fn an_unmet_condition_is_an_answer_if_it_is_to_be_one(room: Room) {
 
 async fn a_key_is_remembered_for_a_minute(room: Room) {
     let space = room.space("n");
-    put(&space, numbered_once(1), "1").await.unwrap();
+    put(&space, numbered_key(1), "1").await.unwrap();
     room.advance(55 * SECOND);
-    assert!(put(&space, numbered_once(1), "1").await.unwrap().replayed);
-    put(&space, numbered_once(2), "2").await.unwrap();
+    assert!(put(&space, numbered_key(1), "1").await.unwrap().replayed);
+    put(&space, numbered_key(2), "2").await.unwrap();
     room.advance(55 * SECOND);
-    assert!(put(&space, numbered_once(2), "2").await.unwrap().replayed);
+    assert!(put(&space, numbered_key(2), "2").await.unwrap().replayed);
     room.advance(6 * SECOND);
 
-    let late = put(&space, numbered_once(2), "2").await.unwrap();
+    let late = put(&space, numbered_key(2), "2").await.unwrap();
 
     assert!(!late.replayed);
     assert_eq!(late.answer.stamp.version, 3);
 }
 
-async fn of_repeats_at_once_one_is_done(room: Room) {
+async fn concurrent_repeats_run_once(room: Room) {
     let space = room.space("n");
     let puts = (0..20).map(|_| {
         let space = space.clone();
-        in_parallel(async move { put(&space, numbered_once(1), "1").await.unwrap() })
+        in_parallel(async move { put(&space, numbered_key(1), "1").await.unwrap() })
     });
     let mut fresh = 0;
     for put in puts.collect::<Vec<_>>() {
@@ -187,12 +201,12 @@ async fn a_repeated_change_of_a_namespace_changes_nothing(room: Room) {
     assert_eq!(space.counts().await, (2, 4));
 }
 
-async fn a_repeated_deletion_of_a_namespace_deletes_nothing_that_came_since(room: Room) {
+async fn a_repeated_namespace_deletion_keeps_later_entries(room: Room) {
     let space = room.space("n");
     for number in 0..100 {
         space.put(&format!("{number}"), "x").await;
     }
-    let key = numbered_once(1);
+    let key = numbered_key(1);
     let first = space.destroy_by(Some(key)).await.unwrap();
     space.put("new", "y").await;
 
@@ -207,7 +221,7 @@ async fn a_repeated_deletion_of_a_namespace_deletes_nothing_that_came_since(room
     assert_eq!((late.answer, late.replayed), (1, false));
 }
 
-async fn the_beginning_of_several_writes_is_noted(room: Room) {
+async fn the_start_of_a_batch_is_recorded(room: Room) {
     let space = room.space("n");
     let begin = async |key| {
         let begun = room.backend.begin_writes(&space.namespace, key);
@@ -226,16 +240,16 @@ async fn the_beginning_of_several_writes_is_noted(room: Room) {
     assert_eq!(space.record().await, None);
 }
 
-async fn beyond_the_limit_a_write_with_a_new_key_waits(room: Room) {
+async fn a_new_key_past_the_limit_is_refused_for_a_minute(room: Room) {
     let space = room.space("n");
     room.advance(3_600 * SECOND);
-    room.for_each_at_one_time(0..65_536, async |number| {
-        let terms = by(numbered_once(number));
+    room.for_each_concurrently(0..65_536, async |number| {
+        let terms = with_key(numbered_key(number));
         space.delete_by("k", terms).await.unwrap();
     })
     .await;
 
-    let refused = put(&space, numbered_once(65_536), "1").await;
+    let refused = put(&space, numbered_key(65_536), "1").await;
 
     let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
@@ -243,30 +257,30 @@ async fn beyond_the_limit_a_write_with_a_new_key_waits(room: Room) {
     // replays, writes to other entries and writes without a key are still accepted
     assert!(
         space
-            .delete_by("k", by(numbered_once(7)))
+            .delete_by("k", with_key(numbered_key(7)))
             .await
             .unwrap()
             .replayed
     );
-    let terms = by(numbered_once(65_536));
+    let terms = with_key(numbered_key(65_536));
     let other = space.put_by("other", &text("x"), terms).await;
     assert!(other.is_ok());
     space.put("k", "1").await;
     room.advance(61 * SECOND);
-    assert!(put(&space, numbered_once(65_536), "2").await.is_ok());
+    assert!(put(&space, numbered_key(65_536), "2").await.is_ok());
 }
 
 super::over_every_store_and_confirmed! {
-    a_repeated_put_answers_as_the_first_and_puts_nothing,
-    a_repeated_put_brings_nothing_back,
-    a_repeated_deletion_deletes_nothing_that_came_since,
-    another_request_with_a_used_key_is_refused_before_anything_else,
-    a_replay_comes_before_conditions_and_refusals_are_forgotten,
-    an_unmet_condition_is_an_answer_if_it_is_to_be_one,
+    a_repeated_put_returns_the_first_answer_and_stores_nothing,
+    a_repeated_put_restores_no_deleted_entry,
+    a_repeated_deletion_keeps_later_entries,
+    a_reused_key_is_refused_before_any_other_check,
+    replays_precede_conditions_and_refusals_are_not_remembered,
+    an_unmet_condition_is_remembered_on_request,
     a_key_is_remembered_for_a_minute,
-    of_repeats_at_once_one_is_done,
+    concurrent_repeats_run_once,
     a_repeated_change_of_a_namespace_changes_nothing,
-    a_repeated_deletion_of_a_namespace_deletes_nothing_that_came_since,
-    the_beginning_of_several_writes_is_noted;
-    hurried: beyond_the_limit_a_write_with_a_new_key_waits,
+    a_repeated_namespace_deletion_keeps_later_entries,
+    the_start_of_a_batch_is_recorded;
+    hurried: a_new_key_past_the_limit_is_refused_for_a_minute,
 }

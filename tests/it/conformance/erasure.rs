@@ -9,7 +9,7 @@ use threadkeep_store::{
     Destroy, Erased, ErasedLife, HistoryFrom, OwnerUsage, Rotate, ThreadOrder, WriteError,
 };
 
-use super::room::{Room, Subject, in_parallel, numbered_once, once, push, set};
+use super::room::{Room, Subject, in_parallel, numbered_key, once, push, set};
 use super::{images, scope_room};
 use crate::support::until;
 
@@ -42,17 +42,17 @@ async fn owned(room: &Room, text: &str) -> Subject {
 }
 
 async fn end_all(room: &Room, text: &str) -> Erased {
-    let mut all = Erased::default();
-    while let Some(some) = erase_some(room, text).await {
-        all.threads += some.threads;
-        all.archives += some.archives;
+    let mut total = Erased::default();
+    while let Some(erased) = erase_some(room, text).await {
+        total.threads += erased.threads;
+        total.archives += erased.archives;
     }
-    all
+    total
 }
 
 async fn erase_some(room: &Room, text: &str) -> Option<Erased> {
-    let some = room.backend.erase_owned(tag(text), TOMBSTONE).await;
-    some.unwrap()
+    let erased = room.backend.erase_owned(tag(text), TOMBSTONE).await;
+    erased.unwrap()
 }
 
 async fn lives(room: &Room, text: &str) -> Vec<ErasedLife> {
@@ -61,11 +61,11 @@ async fn lives(room: &Room, text: &str) -> Vec<ErasedLife> {
 
 /// Runs all steps of an erasure, in the order in which the events crate runs them.
 async fn erase(room: &Room, text: &str) -> Erased {
-    let all = end_all(room, text).await;
+    let erased = end_all(room, text).await;
     loop {
         let lives = lives(room, text).await;
         if lives.is_empty() {
-            return all;
+            return erased;
         }
         let purged = room.backend.purge_log(tag(text), &lives).await;
         purged.unwrap();
@@ -150,22 +150,27 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
     }
     // the erasure also deleted the remembered answer
     assert_eq!(living.write(&write).await, Err(Refusal::Destroyed));
-    // a client that has seen the erased life is rejected even after a new life has begun
-    let seen = Tombstone::HeededAfter(life);
+    // a client that has seen the erased thread is rejected even after the thread was recreated (has a new life)
+    let seen = Tombstone::EnforcedAfter(life);
     living
-        .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
+        .merge_with_tombstone_rule(Tombstone::Ignored, &[set("k", "3")])
         .await
         .unwrap();
-    let late = living.merge_heeding(seen, &[set("k", "4")]).await;
+    let late = living
+        .merge_with_tombstone_rule(seen, &[set("k", "4")])
+        .await;
     assert_eq!(late, Err(Refusal::Destroyed));
 
     room.advance(TOMBSTONE);
-    living.merge_heeding(seen, &[set("k", "5")]).await.unwrap();
+    living
+        .merge_with_tombstone_rule(seen, &[set("k", "5")])
+        .await
+        .unwrap();
     archived.merge(&[set("k", "5")]).await;
     assert_eq!(archived.thread().await.unwrap().owner, None);
 }
 
-async fn an_erasure_without_tombstones_leaves_the_ids_free(room: Room) {
+async fn an_erasure_without_tombstones_frees_the_ids(room: Room) {
     let thread = owned(&room, "ann").await;
     let erased = room.backend.erase_owned(tag("ann"), Duration::ZERO).await;
     assert_eq!(erased.unwrap().unwrap().threads, 1);
@@ -256,7 +261,7 @@ async fn a_scope_and_its_history_are_erased_with_their_thread(room: Room) {
     }
 }
 
-async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
+async fn an_interrupted_erasure_can_resume(room: Room) {
     let thread = room.subject();
     room.watch(&thread, 3_600 * SECOND).await;
     give(&thread, "ann").await;
@@ -266,23 +271,23 @@ async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
     archived.destroy().await;
 
     assert!(erase_some(&room, "ann").await.is_some());
-    let found = end_all(&room, "ann").await;
-    assert_eq!(found, Erased::default());
-    let mut noted: Vec<_> = lives(&room, "ann").await;
-    noted.sort_by_key(|life| life.id);
+    let remaining = end_all(&room, "ann").await;
+    assert_eq!(remaining, Erased::default());
+    let mut recorded: Vec<_> = lives(&room, "ann").await;
+    recorded.sort_by_key(|life| life.id);
     let mut expected = [(thread.id, Some(life)), (archived.id, Some(archived_life))];
     expected.sort_by_key(|(id, _)| *id);
-    let named = |life: &ErasedLife| (life.id, life.life);
-    assert!(noted.iter().map(named).eq(expected), "{noted:?}");
+    let identity = |life: &ErasedLife| (life.id, life.life);
+    assert!(recorded.iter().map(identity).eq(expected), "{recorded:?}");
     // purging can be repeated after a crash, because the lives remain recorded
     for _ in 0..2 {
-        let purged = room.backend.purge_log(tag("ann"), &noted).await;
+        let purged = room.backend.purge_log(tag("ann"), &recorded).await;
         purged.unwrap();
         assert_eq!(lives(&room, "ann").await.len(), 2);
     }
     // a thread that is created during an erasure is erased only by the next erasure
     let late = owned(&room, "ann").await;
-    let forgotten = room.backend.forget_lives(tag("ann"), &noted).await;
+    let forgotten = room.backend.forget_lives(tag("ann"), &recorded).await;
     forgotten.unwrap();
     assert!(late.exists().await);
     assert_eq!(erase(&room, "ann").await.threads, 1);
@@ -290,10 +295,10 @@ async fn an_erasure_goes_on_wherever_it_stopped(room: Room) {
     assert!(lives(&room, "ann").await.is_empty());
 }
 
-async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room) {
+async fn a_thread_with_a_new_owner_stays_and_forgets_the_former_owner(room: Room) {
     let thread = room.subject();
     let ann = owner("ann");
-    let key = numbered_once(1);
+    let key = numbered_key(1);
     let write = Write {
         owner: OwnerChange::Set(&ann),
         describe: true,
@@ -334,7 +339,7 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     assert_eq!(erase(&room, "bob").await.archives, 1);
 }
 
-async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
+async fn answers_that_name_a_former_owner_are_forgotten_after_a_day(room: Room) {
     const DAY: Duration = Duration::from_secs(86_400);
     let thread = room.subject_under(ThreadPolicy {
         ttl: 30 * DAY,
@@ -343,7 +348,7 @@ async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
     let ann = owner("ann");
     let write = |number| Write {
         conditions: Conditions {
-            idempotency: Some(numbered_once(number)),
+            idempotency: Some(numbered_key(number)),
             ..Conditions::default()
         },
         ..thread.blank()
@@ -354,7 +359,7 @@ async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
         ..write(0)
     };
     for number in 0..3 {
-        let idempotency = Some(numbered_once(number));
+        let idempotency = Some(numbered_key(number));
         let create = Write {
             conditions: Conditions {
                 idempotency,
@@ -404,7 +409,7 @@ async fn many_threads_and_archives_are_erased_in_steps(room: Room) {
 }
 
 /// Clients write to, end and create threads while their owners are erased.
-async fn nothing_comes_back_while_clients_go_on_writing(room: Room) {
+async fn erased_threads_stay_erased_while_clients_keep_writing(room: Room) {
     const THREADS: usize = 256;
     let room = Arc::new(room);
     let mut threads = Vec::new();
@@ -502,7 +507,7 @@ fn is_refused<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> bool {
     matches!(answer, Err(WriteError::Refused(Refusal::Destroyed)))
 }
 
-async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
+async fn data_under_the_former_ids_of_a_thread_is_erased(room: Room) {
     let first = room.subject();
     room.watch(&first, 3_600 * SECOND).await;
     let key = once("key", "request");
@@ -524,9 +529,10 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
     let erased = erase(&room, "ann").await;
 
     assert_eq!((erased.threads, erased.archives), (1, 0));
-    let moved = |story: &[String]| story.len() == 1 && story[0].ends_with("rotated");
-    assert!(moved(&room.story(&first).await));
-    assert!(moved(&room.story(&second).await));
+    let has_only_the_rotation =
+        |story: &[String]| story.len() == 1 && story[0].ends_with("rotated");
+    assert!(has_only_the_rotation(&room.story(&first).await));
+    assert!(has_only_the_rotation(&room.story(&second).await));
     let story = room.story(&third).await;
     assert!(
         story.len() == 1 && story[0].ends_with("erased"),
@@ -543,7 +549,7 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
     }
     // no caller may begin a new life under a replaced id
     let late = first
-        .merge_heeding(Tombstone::Ignored, &[set("k", "3")])
+        .merge_with_tombstone_rule(Tombstone::Ignored, &[set("k", "3")])
         .await;
     assert_eq!(late, Err(Refusal::Destroyed));
     room.advance(TOMBSTONE);
@@ -552,7 +558,7 @@ async fn what_a_thread_left_under_its_former_ids_is_erased(room: Room) {
     }
 }
 
-async fn the_archive_of_a_thread_that_has_moved_is_erased_with_its_former_ids(room: Room) {
+async fn the_archive_of_a_rotated_thread_is_erased_with_its_former_ids(room: Room) {
     let first = room.subject();
     room.watch(&first, 3_600 * SECOND).await;
     give(&first, "ann").await;
@@ -567,12 +573,12 @@ async fn the_archive_of_a_thread_that_has_moved_is_erased_with_its_former_ids(ro
 
     assert_eq!((erased.threads, erased.archives), (0, 1));
     assert!(room.archive(&second).await.is_none());
-    let told = [room.story(&first).await, room.story(&second).await].concat();
-    assert_eq!(told, ["#2 v1 rotated", "#3 v1 destroyed"]);
+    let stories = [room.story(&first).await, room.story(&second).await].concat();
+    assert_eq!(stories, ["#2 v1 rotated", "#3 v1 destroyed"]);
     assert_eq!(erase(&room, "ann").await, Erased::default());
 }
 
-async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: Room) {
+async fn a_rotated_thread_with_a_new_owner_forgets_the_former_owner(room: Room) {
     let first = room.subject();
     room.watch(&first, 3_600 * SECOND).await;
     let ann = owner("ann");
@@ -580,7 +586,7 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
         owner: OwnerChange::Set(&ann),
         describe: true,
         conditions: Conditions {
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..first.blank()
@@ -598,7 +604,7 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
         ..write
     };
     assert!(third.write(&replayed).await.unwrap().replayed);
-    let told = [room.story(&first).await, room.story(&second).await].concat();
+    let before = [room.story(&first).await, room.story(&second).await].concat();
 
     assert_eq!(erase(&room, "ann").await, Erased::default());
 
@@ -612,26 +618,26 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
     assert_eq!(count(&room, "bob").await, 1);
     // the events remain, because the thread still exists
     let after = [room.story(&first).await, room.story(&second).await].concat();
-    assert_eq!(after, told);
+    assert_eq!(after, before);
 
     assert_eq!(erase(&room, "bob").await.threads, 1);
     let after = [room.story(&first).await, room.story(&second).await].concat();
     assert!(after.iter().all(|event| event.ends_with("rotated")));
 }
 
-async fn a_thread_that_has_moved_often_is_erased_in_steps(room: Room) {
-    const MOVES: usize = 150;
+async fn a_thread_that_was_rotated_often_is_erased_in_steps(room: Room) {
+    const ROTATIONS: usize = 150;
     let mut ids = vec![room.subject()];
     room.watch(&ids[0], 3_600 * SECOND).await;
     ids[0].merge(&[set("k", "1")]).await;
-    for number in 0..MOVES {
-        // keep tombstones for an hour, because all rotations together may take more than a minute on a busy machine
-        let (free, hour) = (Conditions::default(), 3_600 * SECOND);
-        let to = rotate_as(&room, &ids[number], free, hour).await;
-        to.merge(&[set("secret", "1")]).await;
-        ids.push(to);
+    for number in 0..ROTATIONS {
+        // keep tombstones (records of ended ids) for an hour, because all rotations may take a minute on a busy machine
+        let (unconditional, hour) = (Conditions::default(), 3_600 * SECOND);
+        let rotated = rotate_as(&room, &ids[number], unconditional, hour).await;
+        rotated.merge(&[set("secret", "1")]).await;
+        ids.push(rotated);
     }
-    give(&ids[MOVES], "ann").await;
+    give(&ids[ROTATIONS], "ann").await;
 
     assert_eq!(erase(&room, "ann").await.threads, 1);
 
@@ -645,9 +651,12 @@ async fn a_thread_that_has_moved_often_is_erased_in_steps(room: Room) {
 
 async fn checkpoints_are_erased_with_their_thread(room: Room) {
     let thread = owned(&room, "ann").await;
-    let free = Conditions::default();
+    let unconditional = Conditions::default();
     for _ in 0..3 {
-        let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+        let saved = room
+            .backend
+            .save_checkpoint(&thread.id, None, &unconditional)
+            .await;
         saved.unwrap();
     }
 
@@ -657,11 +666,14 @@ async fn checkpoints_are_erased_with_their_thread(room: Room) {
     thread.merge(&[]).await;
     let listed = room.backend.list_checkpoints(&thread.id, Access::All).await;
     assert!(listed.unwrap().unwrap().content.is_empty());
-    let saved = room.backend.save_checkpoint(&thread.id, None, &free).await;
+    let saved = room
+        .backend
+        .save_checkpoint(&thread.id, None, &unconditional)
+        .await;
     assert_eq!(saved.unwrap().head.number, 1);
 }
 
-async fn a_lost_life_is_the_only_one_without_a_name(room: Room) {
+async fn an_erased_life_is_recorded_with_its_id_and_creation_time(room: Room) {
     owned(&room, "ann").await;
     end_all(&room, "ann").await;
     let lives = lives(&room, "ann").await;
@@ -673,20 +685,20 @@ async fn a_lost_life_is_the_only_one_without_a_name(room: Room) {
 super::over_every_store_and_confirmed! {
     an_erased_owner_has_no_thread_and_no_archive,
     an_erased_id_refuses_writes_until_its_tombstone_ends,
-    an_erasure_without_tombstones_leaves_the_ids_free,
+    an_erasure_without_tombstones_frees_the_ids,
     the_log_keeps_the_ends_of_erased_lives_and_nothing_else,
     events_before_the_first_write_of_an_imported_thread_are_erased,
     a_new_life_of_an_erased_id_keeps_its_events,
     a_scope_and_its_history_are_erased_with_their_thread,
-    an_erasure_goes_on_wherever_it_stopped,
-    a_thread_that_got_another_owner_stays_and_forgets_the_former,
-    answers_of_more_than_a_day_ago_name_no_former_owner,
+    an_interrupted_erasure_can_resume,
+    a_thread_with_a_new_owner_stays_and_forgets_the_former_owner,
+    answers_that_name_a_former_owner_are_forgotten_after_a_day,
     many_threads_and_archives_are_erased_in_steps,
-    nothing_comes_back_while_clients_go_on_writing,
-    what_a_thread_left_under_its_former_ids_is_erased,
-    the_archive_of_a_thread_that_has_moved_is_erased_with_its_former_ids,
-    a_thread_that_has_moved_and_got_another_owner_forgets_the_former,
-    a_thread_that_has_moved_often_is_erased_in_steps,
+    erased_threads_stay_erased_while_clients_keep_writing,
+    data_under_the_former_ids_of_a_thread_is_erased,
+    the_archive_of_a_rotated_thread_is_erased_with_its_former_ids,
+    a_rotated_thread_with_a_new_owner_forgets_the_former_owner,
+    a_thread_that_was_rotated_often_is_erased_in_steps,
     checkpoints_are_erased_with_their_thread,
-    a_lost_life_is_the_only_one_without_a_name,
+    an_erased_life_is_recorded_with_its_id_and_creation_time,
 }

@@ -11,7 +11,7 @@ use super::room::{Room, Subject, delete, in_parallel, increment, json, once, pus
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
 
-async fn a_first_write_is_told_with_the_keys_that_the_thread_then_has(room: Room) {
+async fn a_first_write_logs_a_creation_with_every_key(room: Room) {
     let thread = room.subject();
 
     let written = thread
@@ -36,7 +36,7 @@ async fn a_first_write_is_told_with_the_keys_that_the_thread_then_has(room: Room
     assert!(events[0].id.position > Position::default());
 }
 
-async fn a_first_write_without_state_is_told_too(room: Room) {
+async fn a_first_write_without_state_logs_a_creation(room: Room) {
     let by_metadata = room.subject();
     let by_nothing = room.subject();
     by_metadata.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_first_write_without_state_is_told_too(room: Room) {
     assert_eq!(room.story(&by_nothing).await, ["#1 v1 created []"]);
 }
 
-async fn what_nobody_watches_is_told_when_it_is_made_and_when_it_ends(room: Room) {
+async fn an_unwatched_thread_logs_only_its_creation_and_end(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     thread.merge(&[set("k", "2")]).await;
@@ -61,7 +61,7 @@ async fn what_nobody_watches_is_told_when_it_is_made_and_when_it_ends(room: Room
     );
 }
 
-async fn a_watched_thread_tells_each_write_with_the_keys_that_it_changed(room: Room) {
+async fn a_watched_thread_logs_each_write_with_its_changed_keys(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     thread.merge(&[set("k", "1"), set("z", "1")]).await;
@@ -95,7 +95,7 @@ async fn a_watched_thread_tells_each_write_with_the_keys_that_it_changed(room: R
     );
 }
 
-async fn a_clear_tells_all_keys_that_were_there(room: Room) {
+async fn a_clear_logs_every_key_that_existed(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     let long = format!("[{}0]", "\"element\",".repeat(1_000));
@@ -127,7 +127,7 @@ async fn a_clear_tells_all_keys_that_were_there(room: Room) {
     );
 }
 
-async fn metadata_is_told_beside_the_keys(room: Room) {
+async fn a_metadata_change_is_logged_with_the_changed_keys(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     thread.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -154,14 +154,14 @@ async fn metadata_is_told_beside_the_keys(room: Room) {
     );
 }
 
-async fn keys_are_named_up_to_a_thousand_and_up_to_64_kib(room: Room) {
+async fn events_name_up_to_a_thousand_keys_and_64_kib(room: Room) {
     let story = async |first: Vec<Operation>, second: &[Operation]| {
         let thread = room.subject();
         room.watch(&thread, LONG).await;
         thread.merge(&first).await;
         thread.merge(second).await;
         let story = room.story(&thread).await.into_iter();
-        let is_named = story.map(|told| !told.ends_with("many"));
+        let is_named = story.map(|event| !event.ends_with("many"));
         is_named.collect::<Vec<_>>()
     };
     let short = |count: usize| {
@@ -182,7 +182,7 @@ async fn keys_are_named_up_to_a_thousand_and_up_to_64_kib(room: Room) {
     assert_eq!(story(long(257), &[]).await, [false, true]);
 }
 
-async fn refusals_are_not_told(room: Room) {
+async fn refusals_are_not_logged(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         max_bytes: 40,
         max_metadata_bytes: 5,
@@ -219,7 +219,7 @@ async fn refusals_are_not_told(room: Room) {
     );
 }
 
-async fn repeats_are_not_told_again(room: Room) {
+async fn repeats_are_not_logged(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     let made = once("made", "made");
@@ -253,7 +253,7 @@ async fn repeats_are_not_told_again(room: Room) {
     );
 }
 
-async fn destroying_what_does_not_exist_is_not_told(room: Room) {
+async fn destroying_an_absent_thread_is_not_logged(room: Room) {
     let thread = room.subject();
 
     thread.destroy().await;
@@ -261,7 +261,7 @@ async fn destroying_what_does_not_exist_is_not_told(room: Room) {
     assert!(room.events(&thread).await.is_empty());
 }
 
-async fn an_end_by_hand_is_told_with_its_time_and_life(room: Room) {
+async fn a_destroy_is_logged_with_its_time_and_life(room: Room) {
     let thread = room.subject();
     let stamp = thread.merge(&[set("k", "1")]).await.stamp;
     room.advance(5 * SECOND);
@@ -276,7 +276,7 @@ async fn an_end_by_hand_is_told_with_its_time_and_life(room: Room) {
     assert!((before_ms..=after_ms).contains(&end.id.position.ms));
 }
 
-async fn the_sequence_goes_on_in_the_next_life_while_the_last_one_is_archived(room: Room) {
+async fn the_sequence_continues_while_the_previous_life_is_archived(room: Room) {
     let room = room
         .keeping(Retention {
             archive: 100 * SECOND,
@@ -309,7 +309,7 @@ async fn the_sequence_goes_on_in_the_next_life_while_the_last_one_is_archived(ro
     assert_eq!(room.story(&thread).await, ["#1 v1 created []"]);
 }
 
-async fn positions_grow_and_ids_differ(room: Room) {
+async fn positions_increase_and_ids_parse_back(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     for _ in 0..100 {
@@ -325,7 +325,7 @@ async fn positions_grow_and_ids_differ(room: Room) {
     }
 }
 
-async fn writes_at_once_are_told_in_the_order_of_their_versions(room: Room) {
+async fn concurrent_writes_are_logged_in_version_order(room: Room) {
     let thread = room.subject();
     room.watch(&thread, LONG).await;
     let writes = (0..50).map(|_| {
@@ -338,11 +338,11 @@ async fn writes_at_once_are_told_in_the_order_of_their_versions(room: Room) {
 
     let events = room.events(&thread).await;
 
-    let told = events.iter().map(|event| (event.version, event.sequence));
-    assert!(told.eq((1..=50).map(|number| (number, number))));
+    let logged = events.iter().map(|event| (event.version, event.sequence));
+    assert!(logged.eq((1..=50).map(|number| (number, number))));
 }
 
-async fn several_logs_are_read_at_once_each_from_its_position(room: Room) {
+async fn several_logs_are_read_together_each_from_its_position(room: Room) {
     let first = room.subject();
     let other = loop {
         let other = room.subject();
@@ -359,7 +359,7 @@ async fn several_logs_are_read_at_once_each_from_its_position(room: Room) {
     let logged = [room.events(&first).await, room.events(&other).await];
     let [first, other] = [room.bucket(&first), room.bucket(&other)];
     let read =
-        async |after: &[(u16, Position)], most| room.backend.read_log(after, most).await.unwrap();
+        async |after: &[(u16, Position)], limit| room.backend.read_log(after, limit).await.unwrap();
 
     let start = Position::default();
     assert_eq!(read(&[(first, start), (other, start)], 9).await, logged);
@@ -370,7 +370,7 @@ async fn several_logs_are_read_at_once_each_from_its_position(room: Room) {
     assert!(read(&[], 9).await.is_empty());
 }
 
-async fn heads_tell_where_each_log_ends(room: Room) {
+async fn heads_are_the_last_positions_of_the_logs(room: Room) {
     let thread = room.subject();
     let before = room.backend.log_heads().await.unwrap();
     thread.merge(&[]).await;
@@ -386,7 +386,7 @@ async fn heads_tell_where_each_log_ends(room: Room) {
     assert!(made.id.position.ms <= after.now_ms);
 }
 
-async fn what_is_logged_after_heads_were_told_has_no_earlier_time(room: Room) {
+async fn events_logged_after_a_read_of_the_heads_have_no_earlier_time(room: Room) {
     let threads: Vec<_> = (0..300).map(|_| room.subject()).collect();
     let writers = threads.clone();
     let writing = in_parallel(async move {
@@ -394,22 +394,22 @@ async fn what_is_logged_after_heads_were_told_has_no_earlier_time(room: Room) {
             thread.merge(&[]).await;
         }
     });
-    let mut told = Vec::new();
+    let mut heads_read = Vec::new();
     while !writing.is_finished() {
-        told.push(room.backend.log_heads().await.unwrap());
+        heads_read.push(room.backend.log_heads().await.unwrap());
     }
     writing.await.unwrap();
 
     for thread in &threads {
         let made = room.events(thread).await.pop().unwrap().id;
-        for heads in &told {
+        for heads in &heads_read {
             let is_before = made.position <= heads.positions[usize::from(made.bucket)];
             assert!(is_before || made.position.ms >= heads.now_ms);
         }
     }
 }
 
-async fn a_log_is_read_from_a_time_on(room: Room) {
+async fn a_log_can_be_read_from_a_time(room: Room) {
     for _ in 0..50 {
         let thread = room.subject();
         let now_ms = room.backend.log_heads().await.unwrap().now_ms;
@@ -440,7 +440,7 @@ async fn complete(room: &Room, thread: &Subject, status: u16) {
     logged.await.unwrap();
 }
 
-async fn the_end_of_a_request_is_told_with_the_thread_as_it_then_is(room: Room) {
+async fn a_completed_request_is_logged_with_the_current_version(room: Room) {
     let thread = room.subject();
     let stamp = thread.merge(&[]).await.stamp;
     complete(&room, &thread, 200).await;
@@ -449,15 +449,21 @@ async fn the_end_of_a_request_is_told_with_the_thread_as_it_then_is(room: Room) 
     thread.destroy().await;
 
     let events = room.events(&thread).await;
-    let told = |at: usize| (events[at].sequence, events[at].version, events[at].life);
-    assert_eq!(told(1), (2, 1, stamp.life));
-    assert_eq!(told(2), (3, 2, stamp.life));
-    assert_eq!(told(3), (4, 2, stamp.life));
+    let fields = |index: usize| {
+        (
+            events[index].sequence,
+            events[index].version,
+            events[index].life,
+        )
+    };
+    assert_eq!(fields(1), (2, 1, stamp.life));
+    assert_eq!(fields(2), (3, 2, stamp.life));
+    assert_eq!(fields(3), (4, 2, stamp.life));
     assert_eq!(events[1].kind, EventKind::Completed(request(200)));
     assert_eq!(events[2].kind, EventKind::Completed(request(503)));
 }
 
-async fn the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence(room: Room) {
+async fn a_completed_request_without_a_thread_has_no_life_or_sequence(room: Room) {
     let absent = room.subject();
     let expired = room.subject();
     expired.merge(&[]).await;
@@ -469,14 +475,14 @@ async fn the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence(room: 
     for thread in [absent, expired] {
         let events = room.events(&thread).await;
         let is_request = |kind: &EventKind| *kind == EventKind::Completed(request(404));
-        let told = events.iter().find(|event| is_request(&event.kind)).unwrap();
-        assert_eq!((told.sequence, told.version), (0, 0));
-        assert_eq!(told.life, Life::default());
+        let event = events.iter().find(|event| is_request(&event.kind)).unwrap();
+        assert_eq!((event.sequence, event.version), (0, 0));
+        assert_eq!(event.life, Life::default());
         assert!(!thread.exists().await);
     }
 }
 
-async fn the_end_of_a_request_moves_no_expiry(room: Room) {
+async fn a_completed_request_extends_no_lifetime(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
 
@@ -488,25 +494,25 @@ async fn the_end_of_a_request_moves_no_expiry(room: Room) {
 }
 
 super::over_every_store! {
-    a_first_write_is_told_with_the_keys_that_the_thread_then_has,
-    a_first_write_without_state_is_told_too,
-    what_nobody_watches_is_told_when_it_is_made_and_when_it_ends,
-    a_watched_thread_tells_each_write_with_the_keys_that_it_changed,
-    a_clear_tells_all_keys_that_were_there,
-    metadata_is_told_beside_the_keys,
-    keys_are_named_up_to_a_thousand_and_up_to_64_kib,
-    refusals_are_not_told,
-    repeats_are_not_told_again,
-    destroying_what_does_not_exist_is_not_told,
-    an_end_by_hand_is_told_with_its_time_and_life,
-    the_sequence_goes_on_in_the_next_life_while_the_last_one_is_archived,
-    positions_grow_and_ids_differ,
-    writes_at_once_are_told_in_the_order_of_their_versions,
-    several_logs_are_read_at_once_each_from_its_position,
-    heads_tell_where_each_log_ends,
-    what_is_logged_after_heads_were_told_has_no_earlier_time,
-    a_log_is_read_from_a_time_on,
-    the_end_of_a_request_is_told_with_the_thread_as_it_then_is,
-    the_end_of_a_request_about_no_thread_has_no_life_and_no_sequence,
-    the_end_of_a_request_moves_no_expiry,
+    a_first_write_logs_a_creation_with_every_key,
+    a_first_write_without_state_logs_a_creation,
+    an_unwatched_thread_logs_only_its_creation_and_end,
+    a_watched_thread_logs_each_write_with_its_changed_keys,
+    a_clear_logs_every_key_that_existed,
+    a_metadata_change_is_logged_with_the_changed_keys,
+    events_name_up_to_a_thousand_keys_and_64_kib,
+    refusals_are_not_logged,
+    repeats_are_not_logged,
+    destroying_an_absent_thread_is_not_logged,
+    a_destroy_is_logged_with_its_time_and_life,
+    the_sequence_continues_while_the_previous_life_is_archived,
+    positions_increase_and_ids_parse_back,
+    concurrent_writes_are_logged_in_version_order,
+    several_logs_are_read_together_each_from_its_position,
+    heads_are_the_last_positions_of_the_logs,
+    events_logged_after_a_read_of_the_heads_have_no_earlier_time,
+    a_log_can_be_read_from_a_time,
+    a_completed_request_is_logged_with_the_current_version,
+    a_completed_request_without_a_thread_has_no_life_or_sequence,
+    a_completed_request_extends_no_lifetime,
 }

@@ -78,7 +78,7 @@ pub(crate) const HOSTILE_KEYS: [&str; 33] = [
     "__proto__",
 ];
 
-async fn every_value_comes_back_as_it_was_set(room: Room) {
+async fn every_value_reads_back_as_it_was_set(room: Room) {
     let thread = room.subject();
     for value in VALUES {
         thread.merge(&[set("k", value)]).await;
@@ -88,7 +88,7 @@ async fn every_value_comes_back_as_it_was_set(room: Room) {
     }
 }
 
-async fn every_element_comes_back_as_it_was_pushed(room: Room) {
+async fn every_element_reads_back_as_it_was_pushed(room: Room) {
     let thread = room.subject();
     for value in VALUES {
         thread.merge(&[push("k", value)]).await;
@@ -98,9 +98,9 @@ async fn every_element_comes_back_as_it_was_pushed(room: Room) {
         thread.value("k").await.unwrap(),
         format!("[{}]", VALUES.join(","))
     );
-    for (place, value) in VALUES.iter().enumerate() {
+    for (index, value) in VALUES.iter().enumerate() {
         let slice = Slice::Range {
-            offset: place as u64,
+            offset: index as u64,
             limit: Some(1),
         };
         let part = thread.part("k", Some(slice)).await.unwrap();
@@ -108,7 +108,7 @@ async fn every_element_comes_back_as_it_was_pushed(room: Room) {
     }
 }
 
-async fn metadata_comes_back_as_it_was_set(room: Room) {
+async fn metadata_reads_back_as_it_was_set(room: Room) {
     let thread = room.subject();
     for value in VALUES {
         let metadata = format!("{{\"k\":{value}}}");
@@ -118,7 +118,7 @@ async fn metadata_comes_back_as_it_was_set(room: Room) {
     }
 }
 
-async fn only_insignificant_white_space_goes(room: Room) {
+async fn only_insignificant_whitespace_is_removed(room: Room) {
     let thread = room.subject();
 
     thread
@@ -134,7 +134,7 @@ async fn only_insignificant_white_space_goes(room: Room) {
     );
 }
 
-async fn deep_nesting_comes_back(room: Room) {
+async fn deeply_nested_values_read_back(room: Room) {
     let thread = room.subject();
     for levels in [100, 512] {
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
@@ -152,7 +152,7 @@ async fn deep_nesting_comes_back(room: Room) {
     }
 }
 
-async fn hostile_keys_are_values_like_others(room: Room) {
+async fn hostile_keys_work_like_any_other_key(room: Room) {
     let long = format!("[{}0]", "\"element\",".repeat(300));
     for key in hostile_keys() {
         let thread = room.subject();
@@ -176,12 +176,12 @@ async fn hostile_keys_are_values_like_others(room: Room) {
     }
 }
 
-async fn hostile_keys_are_kept_apart_and_sorted_by_their_bytes(room: Room) {
+async fn hostile_keys_are_distinct_and_sorted_by_bytes(room: Room) {
     let thread = room.subject();
     let long = format!("[{}0]", "\"element\",".repeat(300));
     let keys = hostile_keys();
     let values: Vec<_> = (0..keys.len())
-        .map(|place| if place % 2 == 0 { "1" } else { &long })
+        .map(|index| if index % 2 == 0 { "1" } else { &long })
         .collect();
     for (key, value) in keys.iter().zip(&values) {
         thread.merge(&[set(key, value)]).await;
@@ -200,8 +200,8 @@ async fn hostile_keys_are_kept_apart_and_sorted_by_their_bytes(room: Room) {
         .unwrap();
 
     let found: Vec<_> = found.content.iter().map(Key::as_str).collect();
-    let wanted: Vec<_> = sorted.iter().map(|(key, _)| key.as_str()).collect();
-    assert_eq!(found, wanted);
+    let expected: Vec<_> = sorted.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(found, expected);
     let members: Vec<_> = sorted
         .iter()
         .map(|(key, value)| format!("{}:{value}", quoted(key)))
@@ -211,7 +211,7 @@ async fn hostile_keys_are_kept_apart_and_sorted_by_their_bytes(room: Room) {
     assert_eq!(thread.thread().await.unwrap().keys as usize, keys.len());
 }
 
-async fn a_batch_of_hostile_keys_is_kept_apart_too(room: Room) {
+async fn hostile_keys_of_one_batch_are_distinct(room: Room) {
     let thread = room.subject();
     let long = format!("[{}0]", "\"element\",".repeat(300));
     let keys = hostile_keys();
@@ -248,12 +248,12 @@ fn hostile_keys() -> Vec<String> {
 }
 
 over_every_store! {
-    every_value_comes_back_as_it_was_set,
-    every_element_comes_back_as_it_was_pushed,
-    metadata_comes_back_as_it_was_set,
-    only_insignificant_white_space_goes,
-    deep_nesting_comes_back,
-    hostile_keys_are_values_like_others,
-    hostile_keys_are_kept_apart_and_sorted_by_their_bytes,
-    a_batch_of_hostile_keys_is_kept_apart_too,
+    every_value_reads_back_as_it_was_set,
+    every_element_reads_back_as_it_was_pushed,
+    metadata_reads_back_as_it_was_set,
+    only_insignificant_whitespace_is_removed,
+    deeply_nested_values_read_back,
+    hostile_keys_work_like_any_other_key,
+    hostile_keys_are_distinct_and_sorted_by_bytes,
+    hostile_keys_of_one_batch_are_distinct,
 }

@@ -42,7 +42,7 @@ async fn an_expired_thread_reads_as_never_written(room: Room) {
     assert_eq!(store.get_thread(id, Reader::ALL).await.unwrap(), None);
 }
 
-async fn the_first_read_after_the_end_finds_nothing_and_revives_nothing(room: Room) {
+async fn a_read_after_expiry_finds_nothing_and_revives_nothing(room: Room) {
     for ttl_seconds in [1, 60, 946_080_000] {
         let thread = room.subject_under(living_for(ttl_seconds));
         thread.merge(&[set("k", "1")]).await;
@@ -55,28 +55,28 @@ async fn the_first_read_after_the_end_finds_nothing_and_revives_nothing(room: Ro
     }
 }
 
-async fn a_thread_lives_until_a_moment_before_its_end(room: Room) {
+async fn a_thread_exists_until_just_before_its_expiry(room: Room) {
     const MOMENT: Duration = Duration::from_millis(50);
-    let lived = async || {
+    let attempt = async || {
         let thread = room.subject();
         let start = Instant::now();
         thread.merge(&[set("k", "1")]).await;
         room.advance(thread.policy.ttl - MOMENT);
-        let lives = thread.exists().await;
+        let exists = thread.exists().await;
         // if the machine stalled, the thread may have expired, so the result proves nothing
-        (start.elapsed() < MOMENT).then_some(lives)
+        (start.elapsed() < MOMENT).then_some(exists)
     };
 
     for _ in 0..100 {
-        if let Some(lived) = lived().await {
-            assert!(lived);
+        if let Some(existed) = attempt().await {
+            assert!(existed);
             return;
         }
     }
     panic!("no write and read take less than {MOMENT:?}");
 }
 
-async fn every_read_moves_the_end(room: Room) {
+async fn every_read_extends_the_lifetime(room: Room) {
     let thread = room.subject_under(living_for(100));
     thread.merge(&[set("k", "[1]")]).await;
     let (store, id) = (&thread.store, &thread.id);
@@ -128,7 +128,7 @@ async fn every_read_moves_the_end(room: Room) {
     assert!(store.get_state(id, Reader::ALL).await.unwrap().is_some());
 }
 
-async fn every_write_moves_the_end(room: Room) {
+async fn every_write_extends_the_lifetime(room: Room) {
     let thread = room.subject_under(living_for(100));
     let first = thread.merge(&[set("k", "1")]).await;
     let later = || room.advance(90 * SECOND);
@@ -150,7 +150,7 @@ async fn every_write_moves_the_end(room: Room) {
     assert_eq!(last.stamp.life, first.stamp.life);
 }
 
-async fn a_write_after_the_end_begins_a_new_life(room: Room) {
+async fn a_write_after_expiry_begins_a_new_life(room: Room) {
     let thread = room.subject();
     let before = thread.merge(&[set("old", "1")]).await.stamp;
     thread.set_metadata(r#"{"old":1}"#).await.unwrap();
@@ -168,7 +168,7 @@ async fn a_write_after_the_end_begins_a_new_life(room: Room) {
     assert_eq!(object.created_ms, object.updated_ms);
 }
 
-async fn a_push_after_the_end_sees_nothing_of_the_old_array(room: Room) {
+async fn a_push_after_expiry_starts_a_new_array(room: Room) {
     let thread = room.subject();
     let long = format!("[{}0]", "\"element\",".repeat(1_000));
     thread.merge(&[set("k", &long)]).await;
@@ -193,7 +193,7 @@ async fn an_expired_thread_leaves_no_tombstone_and_does_not_exist(room: Room) {
     assert_eq!(written.unwrap().stamp.version, 1);
 }
 
-async fn a_ttl_of_its_own_counts_from_the_write_that_sets_it(room: Room) {
+async fn a_custom_ttl_counts_from_the_write_that_sets_it(room: Room) {
     let longer = room.subject_under(living_for(100));
     let shorter = room.subject_under(living_for(100));
     longer.merge(&[]).await;
@@ -213,7 +213,7 @@ async fn a_ttl_of_its_own_counts_from_the_write_that_sets_it(room: Room) {
     assert!(!longer.exists().await);
 }
 
-async fn a_ttl_of_its_own_stays_through_other_writes(room: Room) {
+async fn a_custom_ttl_survives_other_writes(room: Room) {
     let thread = room.subject_under(living_for(100));
     thread.set_ttl(1_000 * SECOND).await;
 
@@ -225,12 +225,12 @@ async fn a_ttl_of_its_own_stays_through_other_writes(room: Room) {
     assert_eq!(thread.thread().await.unwrap().ttl, 1_000 * SECOND);
 }
 
-async fn a_thread_keeps_the_ttl_that_it_was_made_with(room: Room) {
-    let made = room.subject_under(living_for(100));
-    made.merge(&[set("k", "1")]).await;
+async fn a_thread_keeps_the_ttl_of_its_creation(room: Room) {
+    let created = room.subject_under(living_for(100));
+    created.merge(&[set("k", "1")]).await;
     let seen_later = Subject {
         policy: living_for(1_000),
-        ..made.clone()
+        ..created.clone()
     };
 
     seen_later.merge(&[set("k", "2")]).await;
@@ -239,10 +239,10 @@ async fn a_thread_keeps_the_ttl_that_it_was_made_with(room: Room) {
     assert!(!seen_later.exists().await);
 }
 
-async fn a_first_write_can_have_a_ttl_of_its_own(room: Room) {
+async fn a_first_write_can_set_a_ttl(room: Room) {
     let thread = room.subject();
 
-    let made = thread
+    let created = thread
         .write(&Write {
             operations: &[set("k", "1")],
             ttl: Some(60 * SECOND),
@@ -252,12 +252,12 @@ async fn a_first_write_can_have_a_ttl_of_its_own(room: Room) {
         .await
         .unwrap();
 
-    assert_eq!(made.thread.unwrap().ttl, 60 * SECOND);
+    assert_eq!(created.thread.unwrap().ttl, 60 * SECOND);
     room.advance(60 * SECOND);
     assert!(!thread.exists().await);
 }
 
-async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room) {
+async fn an_absolute_lifetime_ends_a_thread_despite_use(room: Room) {
     let policy = ThreadPolicy {
         max_age: Some(250 * SECOND),
         ..living_for(100)
@@ -294,7 +294,7 @@ fn read_delay_ms(thread: &threadkeep_domain::Thread) -> u64 {
     thread.expires_ms - ttl_ms - thread.updated_ms
 }
 
-async fn an_absolute_lifetime_shorter_than_the_ttl_counts(room: Room) {
+async fn an_absolute_lifetime_shorter_than_the_ttl_applies(room: Room) {
     let policy = ThreadPolicy {
         max_age: Some(50 * SECOND),
         ..living_for(100)
@@ -309,17 +309,17 @@ async fn an_absolute_lifetime_shorter_than_the_ttl_counts(room: Room) {
 
 over_every_store! {
     an_expired_thread_reads_as_never_written,
-    the_first_read_after_the_end_finds_nothing_and_revives_nothing,
-    a_thread_lives_until_a_moment_before_its_end,
-    every_read_moves_the_end,
-    every_write_moves_the_end,
-    a_write_after_the_end_begins_a_new_life,
-    a_push_after_the_end_sees_nothing_of_the_old_array,
+    a_read_after_expiry_finds_nothing_and_revives_nothing,
+    a_thread_exists_until_just_before_its_expiry,
+    every_read_extends_the_lifetime,
+    every_write_extends_the_lifetime,
+    a_write_after_expiry_begins_a_new_life,
+    a_push_after_expiry_starts_a_new_array,
     an_expired_thread_leaves_no_tombstone_and_does_not_exist,
-    a_ttl_of_its_own_counts_from_the_write_that_sets_it,
-    a_ttl_of_its_own_stays_through_other_writes,
-    a_thread_keeps_the_ttl_that_it_was_made_with,
-    a_first_write_can_have_a_ttl_of_its_own,
-    an_absolute_lifetime_ends_a_thread_however_often_it_is_used,
-    an_absolute_lifetime_shorter_than_the_ttl_counts,
+    a_custom_ttl_counts_from_the_write_that_sets_it,
+    a_custom_ttl_survives_other_writes,
+    a_thread_keeps_the_ttl_of_its_creation,
+    a_first_write_can_set_a_ttl,
+    an_absolute_lifetime_ends_a_thread_despite_use,
+    an_absolute_lifetime_shorter_than_the_ttl_applies,
 }

@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Returns two subjects with new ids: the first in the bucket of `source`, the second in a different bucket.
 pub(super) fn ids(room: &Room, source: &Subject) -> [Subject; 2] {
     let bucket = room.backend.bucket_of(&source.id);
-    let found = |is_near: bool| loop {
+    let find = |is_near: bool| loop {
         let id = ThreadId::random();
         if (room.backend.bucket_of(&id) == bucket) == is_near {
             return Subject {
@@ -24,7 +24,7 @@ pub(super) fn ids(room: &Room, source: &Subject) -> [Subject; 2] {
             };
         }
     };
-    [found(true), found(false)]
+    [find(true), find(false)]
 }
 
 pub(super) fn fork(source: &Subject) -> Fork<'_> {
@@ -34,7 +34,7 @@ pub(super) fn fork(source: &Subject) -> Fork<'_> {
         until: None,
         metadata: None,
         owner: None,
-        has_place: true,
+        has_reservation: true,
         ttl: None,
         policy: &source.policy,
         conditions: Conditions::default(),
@@ -54,7 +54,7 @@ async fn try_fork(
     }
 }
 
-async fn a_fork_has_all_that_the_source_had(room: Room) {
+async fn a_fork_copies_the_whole_source(room: Room) {
     let source = filled(&room).await;
     let image = export(&source, &room).await.unwrap();
     for copy in ids(&room, &source) {
@@ -92,7 +92,7 @@ async fn a_fork_has_all_that_the_source_had(room: Room) {
     }
 }
 
-async fn a_fork_and_its_source_go_on_apart(room: Room) {
+async fn a_fork_and_its_source_change_independently(room: Room) {
     let source = filled(&room).await;
     for copy in ids(&room, &source) {
         try_fork(&room, &source, &copy, &fork(&source))
@@ -121,7 +121,7 @@ async fn a_fork_and_its_source_go_on_apart(room: Room) {
     }
 }
 
-async fn a_fork_has_the_parts_that_it_is_to_have(room: Room) {
+async fn a_fork_copies_only_the_included_parts(room: Room) {
     let source = filled(&room).await;
     let none = Included {
         state: false,
@@ -166,25 +166,28 @@ async fn a_fork_has_the_parts_that_it_is_to_have(room: Room) {
             let image = export(&copy, &room).await.unwrap();
             assert_eq!(!image.state.is_empty(), state);
             assert_eq!(written.size_bytes, image.state.size_bytes());
-            let held = image.scope.as_ref();
-            assert_eq!(held.is_some(), scope || history);
-            assert_eq!(held.is_some_and(|held| !held.keys.is_empty()), scope);
-            assert_eq!(held.is_some_and(|held| !held.tasks.is_empty()), scope);
-            assert_eq!(held.is_some_and(|held| !held.items.is_empty()), history);
+            let copied = image.scope.as_ref();
+            assert_eq!(copied.is_some(), scope || history);
+            assert_eq!(copied.is_some_and(|copied| !copied.keys.is_empty()), scope);
+            assert_eq!(copied.is_some_and(|copied| !copied.tasks.is_empty()), scope);
+            assert_eq!(
+                copied.is_some_and(|copied| !copied.items.is_empty()),
+                history
+            );
             // a copied scope or history does not reuse positions
             let appended = room.scope_of(&copy).add(&[item("3", "3")]).await;
-            let place = if scope || history { 3 } else { 1 };
-            assert_eq!(appended, [(place, false)]);
+            let position = if scope || history { 3 } else { 1 };
+            assert_eq!(appended, [(position, false)]);
             copy.merge(&[set("k", "1")]).await;
         }
     }
 }
 
-async fn a_fork_may_copy_a_history_up_to_a_place(room: Room) {
+async fn a_fork_may_copy_a_history_up_to_a_position(room: Room) {
     let source = filled(&room).await;
     let scope = room.scope_of(&source);
     let all = scope.items().await;
-    for (until, kept) in [(0, 0), (all[0].0, 1), (all[1].0, 2), (1_000, 2)] {
+    for (until, count) in [(0, 0), (all[0].0, 1), (all[1].0, 2), (1_000, 2)] {
         for copy in ids(&room, &source) {
             let fork = Fork {
                 until: Some(until),
@@ -193,23 +196,23 @@ async fn a_fork_may_copy_a_history_up_to_a_place(room: Room) {
             try_fork(&room, &source, &copy, &fork).await.unwrap();
 
             let copied = room.scope_of(&copy);
-            let items = match kept {
+            let items = match count {
                 0 => Vec::new(),
                 _ => copied.items().await,
             };
-            assert_eq!(items, all[..kept], "{until}");
+            assert_eq!(items, all[..count], "{until}");
             assert_eq!(copied.value("c").await, scope.value("c").await);
             // the id of an item that was not copied can be added again, but at a new position
             let (_, id, value) = all.last().unwrap();
             let again = copied.add(&[item(id, value)]).await;
-            let expected = if kept == 2 { (2, true) } else { (3, false) };
+            let expected = if count == 2 { (2, true) } else { (3, false) };
             assert_eq!(again, [expected], "{until}");
         }
     }
     assert_eq!(scope.items().await, all);
 }
 
-async fn a_fork_has_the_metadata_owner_and_ttl_that_it_is_given(room: Room) {
+async fn a_fork_takes_the_requested_metadata_owner_and_ttl(room: Room) {
     let source = filled(&room).await;
     let owner = Owner::new("another").unwrap();
     let metadata = json(r#"{"forked_from":1,"mine":{}}"#);
@@ -246,7 +249,7 @@ async fn a_fork_has_the_metadata_owner_and_ttl_that_it_is_given(room: Room) {
     }
 }
 
-async fn a_fork_is_a_use_of_the_source_on_its_conditions(room: Room) {
+async fn a_fork_checks_conditions_and_extends_the_source_lifetime(room: Room) {
     let source = filled(&room).await;
     let stamp = source.stamp().await;
     room.advance(SECOND);
@@ -295,8 +298,8 @@ async fn a_fork_is_a_use_of_the_source_on_its_conditions(room: Room) {
                 Refusal::TurnLost,
             ),
         ] {
-            let found = try_fork(&room, &source, &copy, &refused).await;
-            assert_eq!(found.unwrap_err(), refusal);
+            let answer = try_fork(&room, &source, &copy, &refused).await;
+            assert_eq!(answer.unwrap_err(), refusal);
         }
         let before = source.thread().await.unwrap().expires_ms;
         room.advance(SECOND);
@@ -313,7 +316,7 @@ async fn a_fork_is_a_use_of_the_source_on_its_conditions(room: Room) {
     }
 }
 
-async fn a_turn_of_the_source_is_not_copied_and_stops_no_fork(room: Room) {
+async fn a_turn_of_the_source_is_not_copied_and_blocks_no_fork(room: Room) {
     let source = filled(&room).await;
     let take = TakeTurn {
         token: TurnToken::random(),
@@ -344,7 +347,7 @@ async fn a_turn_of_the_source_is_not_copied_and_stops_no_fork(room: Room) {
     }
 }
 
-async fn there_is_no_fork_without_a_source_nor_in_the_place_of_another_thread(room: Room) {
+async fn a_fork_needs_a_source_and_an_unused_id(room: Room) {
     let source = filled(&room).await;
     let absent = room.subject();
     for copy in ids(&room, &absent) {
@@ -369,7 +372,7 @@ async fn there_is_no_fork_without_a_source_nor_in_the_place_of_another_thread(ro
     assert_eq!(refused.unwrap_err(), Refusal::ThreadExists);
 }
 
-async fn a_repeat_of_a_fork_gets_the_first_answer_even_without_the_source(room: Room) {
+async fn a_repeated_fork_returns_the_first_answer_even_without_the_source(room: Room) {
     let source = filled(&room).await;
     for (number, copy) in ids(&room, &source).into_iter().enumerate() {
         let fork = Fork {
@@ -402,7 +405,7 @@ async fn a_repeat_of_a_fork_gets_the_first_answer_even_without_the_source(room: 
     }
 }
 
-async fn a_long_history_is_copied_too(room: Room) {
+async fn a_long_history_is_copied(room: Room) {
     let source = room.subject();
     source.merge(&[set("k", "1")]).await;
     let scope = room.scope_of(&source);
@@ -428,14 +431,14 @@ async fn a_long_history_is_copied_too(room: Room) {
 }
 
 over_every_store_and_confirmed! {
-    a_fork_has_all_that_the_source_had,
-    a_fork_and_its_source_go_on_apart,
-    a_fork_has_the_parts_that_it_is_to_have,
-    a_fork_may_copy_a_history_up_to_a_place,
-    a_fork_has_the_metadata_owner_and_ttl_that_it_is_given,
-    a_fork_is_a_use_of_the_source_on_its_conditions,
-    a_turn_of_the_source_is_not_copied_and_stops_no_fork,
-    there_is_no_fork_without_a_source_nor_in_the_place_of_another_thread,
-    a_repeat_of_a_fork_gets_the_first_answer_even_without_the_source,
-    a_long_history_is_copied_too,
+    a_fork_copies_the_whole_source,
+    a_fork_and_its_source_change_independently,
+    a_fork_copies_only_the_included_parts,
+    a_fork_may_copy_a_history_up_to_a_position,
+    a_fork_takes_the_requested_metadata_owner_and_ttl,
+    a_fork_checks_conditions_and_extends_the_source_lifetime,
+    a_turn_of_the_source_is_not_copied_and_blocks_no_fork,
+    a_fork_needs_a_source_and_an_unused_id,
+    a_repeated_fork_returns_the_first_answer_even_without_the_source,
+    a_long_history_is_copied,
 }

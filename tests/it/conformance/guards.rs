@@ -2,7 +2,7 @@ use threadkeep_domain::{Guard, MetadataChange, Operation, Refusal, Write, Writte
 
 use super::room::{Room, Subject, guard_not_an_object, json, push, set, still};
 
-async fn merge_while(
+async fn merge_guarded(
     thread: &Subject,
     guards: &[Guard],
     operations: &[Operation],
@@ -27,18 +27,18 @@ async fn change_metadata(thread: &Subject, old: &str, new: &str) -> Result<Writt
     thread.write(&write).await
 }
 
-async fn a_guard_holds_while_the_object_is_the_same_to_the_byte(room: Room) {
+async fn a_guard_passes_only_for_a_byte_identical_object(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("k", r#"{"a":1,"b":2}"#), set("l", "1")])
         .await;
 
     for other in [r#"{"b":2,"a":1}"#, r#"{"a":1.0,"b":2}"#, r#"{"a":1}"#, "{}"] {
-        let refused = merge_while(&thread, &[still("k", other)], &[set("l", "2")]).await;
+        let refused = merge_guarded(&thread, &[still("k", other)], &[set("l", "2")]).await;
         assert_eq!(refused, Err(Refusal::Changed), "{other}");
     }
     let same = still("k", r#"{"a":1,"b":2}"#);
-    let written = merge_while(&thread, &[same], &[set("l", "2")]).await;
+    let written = merge_guarded(&thread, &[same], &[set("l", "2")]).await;
 
     assert_eq!(written.unwrap().stamp.version, 2);
     assert_eq!(thread.value("l").await.unwrap(), "2");
@@ -57,12 +57,12 @@ async fn a_guard_on_an_object_fails_for_anything_else(room: Room) {
         .await;
 
     for key in ["array", "long", "text", "null", "absent"] {
-        let refused = merge_while(&thread, &[still(key, "{}")], &[]).await;
+        let refused = merge_guarded(&thread, &[still(key, "{}")], &[]).await;
         assert_eq!(refused, Err(Refusal::Changed), "{key}");
     }
 }
 
-async fn a_guard_on_no_object_holds_for_anything_else(room: Room) {
+async fn a_guard_against_an_object_passes_for_anything_else(room: Room) {
     let thread = room.subject();
     let long = format!("[{}{{}}]", "{},".repeat(1_000));
     thread
@@ -76,18 +76,18 @@ async fn a_guard_on_no_object_holds_for_anything_else(room: Room) {
         .await;
 
     for key in ["array", "long", "text", "null", "absent"] {
-        let held = merge_while(&thread, &[guard_not_an_object(key)], &[]).await;
-        assert!(held.is_ok(), "{key}");
+        let written = merge_guarded(&thread, &[guard_not_an_object(key)], &[]).await;
+        assert!(written.is_ok(), "{key}");
     }
-    let refused = merge_while(&thread, &[guard_not_an_object("object")], &[]).await;
+    let refused = merge_guarded(&thread, &[guard_not_an_object("object")], &[]).await;
     assert_eq!(refused, Err(Refusal::Changed));
 }
 
-async fn guards_are_judged_on_the_values_before_the_write(room: Room) {
+async fn guards_check_the_values_before_the_write(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", r#"{"a":1}"#)]).await;
 
-    let written = merge_while(
+    let written = merge_guarded(
         &thread,
         &[still("k", r#"{"a":1}"#), guard_not_an_object("new")],
         &[Operation::Clear, set("new", "{}"), set("k", "2")],
@@ -102,7 +102,7 @@ async fn one_failing_guard_refuses_the_whole_write(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("a", "{}"), set("b", "{}")]).await;
 
-    let refused = merge_while(
+    let refused = merge_guarded(
         &thread,
         &[still("a", "{}"), still("b", r#"{"x":1}"#)],
         &[set("a", "1")],
@@ -117,35 +117,35 @@ async fn one_failing_guard_refuses_the_whole_write(room: Room) {
 async fn a_guard_on_an_absent_thread_sees_an_empty_state(room: Room) {
     let thread = room.subject();
 
-    let on_object = merge_while(&thread, &[still("k", "{}")], &[set("k", "1")]).await;
-    let on_nothing = merge_while(&thread, &[guard_not_an_object("k")], &[set("k", "{}")]).await;
+    let on_object = merge_guarded(&thread, &[still("k", "{}")], &[set("k", "1")]).await;
+    let on_nothing = merge_guarded(&thread, &[guard_not_an_object("k")], &[set("k", "{}")]).await;
 
     assert_eq!(on_object, Err(Refusal::Changed));
     assert_eq!(on_nothing.unwrap().stamp.version, 1);
 }
 
-async fn a_large_object_is_guarded_to_the_byte(room: Room) {
+async fn a_guard_compares_every_byte_of_a_large_object(room: Room) {
     let thread = room.subject();
     let object = |last: &str| format!("{{{}\"last\":{last}}}", "\"a\":[1,2,3],".repeat(40_000));
     thread.merge(&[set("k", &object("1"))]).await;
 
-    let other = merge_while(&thread, &[still("k", &object("2"))], &[set("k", "1")]).await;
-    let same = merge_while(&thread, &[still("k", &object("1"))], &[set("k", "1")]).await;
+    let other = merge_guarded(&thread, &[still("k", &object("2"))], &[set("k", "1")]).await;
+    let same = merge_guarded(&thread, &[still("k", &object("1"))], &[set("k", "1")]).await;
 
     assert_eq!(other, Err(Refusal::Changed));
     assert!(same.is_ok());
 }
 
-async fn guards_are_judged_before_operations(room: Room) {
+async fn guards_are_checked_before_operations(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
 
-    let refused = merge_while(&thread, &[still("k", "{}")], &[push("k", "1")]).await;
+    let refused = merge_guarded(&thread, &[still("k", "{}")], &[push("k", "1")]).await;
 
     assert_eq!(refused, Err(Refusal::Changed));
 }
 
-async fn metadata_changes_only_from_what_it_was(room: Room) {
+async fn metadata_changes_only_from_its_expected_value(room: Room) {
     let thread = room.subject();
 
     let from_nothing = change_metadata(&thread, "{}", r#"{"a":1}"#).await;
@@ -161,7 +161,7 @@ async fn metadata_changes_only_from_what_it_was(room: Room) {
     assert_eq!(metadata.as_str(), r#"{"c":1}"#);
 }
 
-async fn metadata_of_an_absent_thread_was_empty(room: Room) {
+async fn metadata_of_an_absent_thread_counts_as_empty(room: Room) {
     let thread = room.subject();
 
     let refused = change_metadata(&thread, r#"{"a":1}"#, "{}").await;
@@ -171,14 +171,14 @@ async fn metadata_of_an_absent_thread_was_empty(room: Room) {
 }
 
 over_every_store! {
-    a_guard_holds_while_the_object_is_the_same_to_the_byte,
+    a_guard_passes_only_for_a_byte_identical_object,
     a_guard_on_an_object_fails_for_anything_else,
-    a_guard_on_no_object_holds_for_anything_else,
-    guards_are_judged_on_the_values_before_the_write,
+    a_guard_against_an_object_passes_for_anything_else,
+    guards_check_the_values_before_the_write,
     one_failing_guard_refuses_the_whole_write,
     a_guard_on_an_absent_thread_sees_an_empty_state,
-    a_large_object_is_guarded_to_the_byte,
-    guards_are_judged_before_operations,
-    metadata_changes_only_from_what_it_was,
-    metadata_of_an_absent_thread_was_empty,
+    a_guard_compares_every_byte_of_a_large_object,
+    guards_are_checked_before_operations,
+    metadata_changes_only_from_its_expected_value,
+    metadata_of_an_absent_thread_counts_as_empty,
 }

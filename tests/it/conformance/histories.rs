@@ -3,13 +3,13 @@ use threadkeep_domain::scope::{HistorySummary, Removal, ScopeWrite};
 use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::room::Room;
-use super::scope_room::{Place, increment, item, numbered, places, set};
+use super::scope_room::{Scope, increment, item, numbered, places, set};
 
-pub(super) async fn summary(place: &Place) -> HistorySummary {
-    place.view().await.unwrap().history
+pub(super) async fn summary(scope: &Scope) -> HistorySummary {
+    scope.view().await.unwrap().history
 }
 
-async fn places_count_from_1_without_gaps(room: Room) {
+async fn positions_count_from_1_without_gaps(room: Room) {
     let session = room.session();
 
     let first = session.add(&[item("a", "1"), item("b", "2")]).await;
@@ -17,10 +17,14 @@ async fn places_count_from_1_without_gaps(room: Room) {
 
     assert_eq!(first, [(1, false), (2, false)]);
     assert_eq!(second, [(3, false)]);
-    let word = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
+    let stored = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
     assert_eq!(
         session.items().await,
-        [word(1, "a", "1"), word(2, "b", "2"), word(3, "c", "3")]
+        [
+            stored(1, "a", "1"),
+            stored(2, "b", "2"),
+            stored(3, "c", "3")
+        ]
     );
     let expected = HistorySummary {
         first_seq: 1,
@@ -65,13 +69,13 @@ async fn values_are_kept_to_the_byte(room: Room) {
 
     session.add(&items).await;
 
-    for (number, (seq, its_id, value)) in session.items().await.into_iter().enumerate() {
+    for (number, (seq, stored_id, value)) in session.items().await.into_iter().enumerate() {
         assert_eq!(seq, number as u64 + 1);
-        assert_eq!((its_id, &*value), (id(number), values[number]));
+        assert_eq!((stored_id, &*value), (id(number), values[number]));
     }
 }
 
-async fn items_know_when_they_were_added(room: Room) {
+async fn items_record_when_they_were_added(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1"), item("b", "1")]).await;
     let made_ms = session.view().await.unwrap().created_ms;
@@ -80,12 +84,12 @@ async fn items_know_when_they_were_added(room: Room) {
 
     let items = session.page(After(0), 10).await.unwrap().items;
 
-    let times: Vec<_> = items.iter().map(|kept| kept.at_ms - made_ms).collect();
+    let times: Vec<_> = items.iter().map(|item| item.at_ms - made_ms).collect();
     assert_eq!(times[..2], [0, 0]);
     assert!((100_000..105_000).contains(&times[2]));
 }
 
-async fn an_item_is_added_once_however_often_it_comes(room: Room) {
+async fn a_repeated_item_is_added_once(room: Room) {
     let session = room.session();
     let items = [item("a", "1"), item("b", "2"), item("a", "1")];
 
@@ -120,7 +124,7 @@ async fn a_write_that_adds_nothing_new_changes_nothing(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn a_write_that_does_more_is_one_whatever_it_adds(room: Room) {
+async fn a_write_with_operations_counts_even_if_it_adds_no_item(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1")]).await;
 
@@ -136,7 +140,7 @@ async fn a_write_that_does_more_is_one_whatever_it_adds(room: Room) {
     assert_eq!(session.value("k").await.unwrap(), "1");
 }
 
-async fn a_first_write_can_be_an_item_that_comes_twice(room: Room) {
+async fn a_first_write_may_contain_an_item_twice(room: Room) {
     let session = room.session();
 
     let added = session.add(&[item("a", "1"), item("a", "1")]).await;
@@ -145,7 +149,7 @@ async fn a_first_write_can_be_an_item_that_comes_twice(room: Room) {
     assert_eq!(session.version().await, 1);
 }
 
-async fn an_id_stands_for_one_value(room: Room) {
+async fn an_id_cannot_be_reused_for_another_value(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1"), item("b", "1")]).await;
     let before = session.whole().await;
@@ -196,7 +200,7 @@ async fn items_are_read_from_both_ends(room: Room) {
     assert_eq!(page.summary.len(), 10);
 }
 
-async fn any_bound_can_be_read_from(room: Room) {
+async fn reads_accept_any_bound(room: Room) {
     let session = room.session();
     session.add(&numbered(1..4)).await;
 
@@ -222,7 +226,7 @@ async fn any_bound_can_be_read_from(room: Room) {
     assert_eq!(session.seqs(After(0), usize::MAX).await, [1, 2, 3]);
 }
 
-async fn places_are_not_given_again_after_a_clear(room: Room) {
+async fn positions_are_not_reused_after_a_clear(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1"), item("b", "2")]).await;
 
@@ -244,7 +248,7 @@ async fn places_are_not_given_again_after_a_clear(room: Room) {
     assert!(session.seqs(Before(3), 10).await.is_empty());
 }
 
-async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
+async fn a_clear_precedes_the_items_of_its_write(room: Room) {
     let (a, b) = (item("a", "1"), item("b", "2"));
     let session = room.session().keeping(2 * 66, false);
     session.add(&[a.clone(), b.clone()]).await;
@@ -257,10 +261,10 @@ async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
     let written = session.write(&write).await.unwrap();
 
     assert_eq!(places(&written.appended), [(3, false), (4, false)]);
-    let word = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
+    let stored = |seq, id: &str, value: &str| (seq, id.to_owned(), value.to_owned());
     assert_eq!(
         session.items().await,
-        [word(3, "a", "7"), word(4, "b", "2")]
+        [stored(3, "a", "7"), stored(4, "b", "2")]
     );
     let refused = ScopeWrite {
         history: &[item("a", "7"), item("b", "7"), item("c", "7")],
@@ -279,7 +283,7 @@ async fn a_clear_comes_before_the_items_of_its_write(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn a_clear_of_a_first_write_is_none(room: Room) {
+async fn a_clear_as_a_first_write_leaves_an_empty_history(room: Room) {
     let session = room.session();
     session.clear_history().await;
 
@@ -320,46 +324,54 @@ async fn thousands_of_items_are_read_page_by_page(room: Room) {
     assert_eq!(again, [(2_500, true), (2_501, true)]);
 }
 
-async fn writers_at_once_get_places_of_their_own(room: Room) {
+async fn concurrent_writers_get_distinct_positions(room: Room) {
     let session = room.session();
     let add = async |writer: u64| {
-        let mut got = Vec::new();
+        let mut added = Vec::new();
         for number in 0..25 {
             let shared = item(&format!("shared{number}"), "0");
             let own = item(&format!("{writer}-{number}"), "1");
-            got.push(session.add(&[shared, own]).await);
+            added.push(session.add(&[shared, own]).await);
         }
-        got
+        added
     };
 
     let writers = (0..8).map(add);
-    let got = futures_util::future::join_all(writers).await;
+    let added = futures_util::future::join_all(writers).await;
 
-    let mut own: Vec<_> = got.iter().flatten().map(|added| added[1]).collect();
+    let mut own: Vec<_> = added
+        .iter()
+        .flatten()
+        .map(|positions| positions[1])
+        .collect();
     own.sort_unstable();
     own.dedup();
     assert_eq!(own.len(), 200);
     let items = session.items().await;
     assert_eq!(items.len(), 225);
-    assert!((1..).zip(&items).all(|(place, (seq, ..))| place == *seq));
+    assert!(
+        (1..)
+            .zip(&items)
+            .all(|(expected, (seq, ..))| expected == *seq)
+    );
 }
 
 super::over_every_store! {
-    places_count_from_1_without_gaps,
+    positions_count_from_1_without_gaps,
     a_scope_without_items_has_an_empty_history,
     values_are_kept_to_the_byte,
-    items_know_when_they_were_added,
-    an_item_is_added_once_however_often_it_comes,
+    items_record_when_they_were_added,
+    a_repeated_item_is_added_once,
     a_write_that_adds_nothing_new_changes_nothing,
-    a_write_that_does_more_is_one_whatever_it_adds,
-    a_first_write_can_be_an_item_that_comes_twice,
-    an_id_stands_for_one_value,
+    a_write_with_operations_counts_even_if_it_adds_no_item,
+    a_first_write_may_contain_an_item_twice,
+    an_id_cannot_be_reused_for_another_value,
     a_refused_item_undoes_the_operations,
     items_are_read_from_both_ends,
-    any_bound_can_be_read_from,
-    places_are_not_given_again_after_a_clear,
-    a_clear_comes_before_the_items_of_its_write,
-    a_clear_of_a_first_write_is_none,
+    reads_accept_any_bound,
+    positions_are_not_reused_after_a_clear,
+    a_clear_precedes_the_items_of_its_write,
+    a_clear_as_a_first_write_leaves_an_empty_history,
     thousands_of_items_are_read_page_by_page,
-    writers_at_once_get_places_of_their_own,
+    concurrent_writers_get_distinct_positions,
 }

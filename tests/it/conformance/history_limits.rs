@@ -10,9 +10,9 @@ fn cost(id: &str, value: &str) -> u64 {
     (id.len() + value.len() + 64) as u64
 }
 
-async fn a_history_has_the_most_bytes_and_not_one_more(room: Room) {
-    let most = cost("a", "1") + cost("bb", "22");
-    let session = room.session().keeping(most, false);
+async fn a_history_may_fill_its_limit_to_the_byte(room: Room) {
+    let limit = cost("a", "1") + cost("bb", "22");
+    let session = room.session().keeping(limit, false);
     session.add(&[item("a", "1")]).await;
     let before = session.whole().await;
 
@@ -25,15 +25,15 @@ async fn a_history_has_the_most_bytes_and_not_one_more(room: Room) {
     assert_eq!(
         refused,
         Err(Refusal::HistoryTooLarge {
-            limit_bytes: most,
+            limit_bytes: limit,
             size_bytes: 66,
-            attempted_bytes: most + 1,
+            attempted_bytes: limit + 1,
         })
     );
     assert_eq!(places(&fits.unwrap()), [(2, false)]);
     assert!(matches!(full, Err(Refusal::HistoryTooLarge { .. })));
     assert_eq!(repeated, [(1, true), (2, true)]);
-    assert_eq!(summary(&session).await.bytes, most);
+    assert_eq!(summary(&session).await.bytes, limit);
 }
 
 async fn items_that_fit_one_by_one_are_refused_together(room: Room) {
@@ -55,7 +55,7 @@ async fn items_that_fit_one_by_one_are_refused_together(room: Room) {
     assert_eq!(session.add(&numbered(2..4)).await, [(2, true), (3, false)]);
 }
 
-async fn a_limit_that_was_lowered_refuses_new_items_alone(room: Room) {
+async fn a_lowered_limit_refuses_only_new_items(room: Room) {
     let session = room.session();
     session.add(&numbered(1..5)).await;
     let lowered = session.clone().keeping(100, false);
@@ -67,7 +67,7 @@ async fn a_limit_that_was_lowered_refuses_new_items_alone(room: Room) {
     assert_eq!(session.items().await.len(), 4);
 }
 
-async fn the_oldest_make_room_where_that_is_the_rule(room: Room) {
+async fn the_oldest_items_are_dropped_if_the_limit_allows_it(room: Room) {
     let session = room.session().keeping(3 * 66, true);
     session.add(&numbered(1..4)).await;
 
@@ -83,12 +83,12 @@ async fn the_oldest_make_room_where_that_is_the_rule(room: Room) {
     assert_eq!(summary(&session).await, expected);
     assert_eq!(session.seqs(After(1), 1).await, [3]);
     assert!(session.seqs(Before(3), 10).await.is_empty());
-    let forgotten = session.add(&[item("1", "\"new\"")]).await;
-    assert_eq!(forgotten, [(6, false)]);
+    let readded = session.add(&[item("1", "\"new\"")]).await;
+    assert_eq!(readded, [(6, false)]);
     assert_eq!(session.seqs(After(0), 10).await, [5, 6]);
 }
 
-async fn what_does_not_fit_at_all_is_refused_even_then(room: Room) {
+async fn items_that_exceed_the_whole_limit_are_refused(room: Room) {
     let session = room.session().keeping(3 * 66, true);
     session.add(&numbered(1..3)).await;
     let before = session.whole().await;
@@ -112,7 +112,7 @@ async fn what_does_not_fit_at_all_is_refused_even_then(room: Room) {
     assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5]);
 }
 
-async fn one_large_item_makes_all_others_go(room: Room) {
+async fn one_large_item_drops_all_others(room: Room) {
     let session = room.session().keeping(1_000, true);
     session.add(&numbered(1..10)).await;
     let value = "7".repeat(1_000 - 64 - 1);
@@ -123,7 +123,7 @@ async fn one_large_item_makes_all_others_go(room: Room) {
     assert_eq!(summary(&session).await.bytes, 1_000);
 }
 
-async fn a_write_without_items_drops_what_is_past_a_lowered_limit(room: Room) {
+async fn a_write_without_items_drops_items_past_a_lowered_limit(room: Room) {
     let session = room.session();
     session.add(&numbered(1..6)).await;
     let lowered = session.clone().keeping(2 * 66, true);
@@ -159,7 +159,7 @@ async fn large_items_fill_the_documented_8_mib(room: Room) {
     assert_eq!(summary(&session).await.bytes, 8_388_608);
 }
 
-async fn history_items_count_as_the_domain_says(room: Room) {
+async fn history_bytes_match_the_cost_of_the_items(room: Room) {
     let session = room.session();
     let items: Vec<HistoryItem> = [("a", "\"é\""), ("bb", "[1,2]"), ("c", "null")]
         .map(|(id, value)| item(id, value))
@@ -176,13 +176,13 @@ async fn history_items_count_as_the_domain_says(room: Room) {
 }
 
 super::over_every_store! {
-    a_history_has_the_most_bytes_and_not_one_more,
+    a_history_may_fill_its_limit_to_the_byte,
     items_that_fit_one_by_one_are_refused_together,
-    a_limit_that_was_lowered_refuses_new_items_alone,
-    the_oldest_make_room_where_that_is_the_rule,
-    what_does_not_fit_at_all_is_refused_even_then,
-    one_large_item_makes_all_others_go,
-    a_write_without_items_drops_what_is_past_a_lowered_limit,
+    a_lowered_limit_refuses_only_new_items,
+    the_oldest_items_are_dropped_if_the_limit_allows_it,
+    items_that_exceed_the_whole_limit_are_refused,
+    one_large_item_drops_all_others,
+    a_write_without_items_drops_items_past_a_lowered_limit,
     large_items_fill_the_documented_8_mib,
-    history_items_count_as_the_domain_says,
+    history_bytes_match_the_cost_of_the_items,
 }

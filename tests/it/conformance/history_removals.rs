@@ -8,25 +8,27 @@ use threadkeep_store::Rotate;
 
 use super::forks;
 use super::histories::summary;
-use super::room::{Room, numbered_once, once, set as set_state};
-use super::scope_room::{Place, item, numbered, places, set, word};
+use super::room::{Room, numbered_key, once, set as set_state};
+use super::scope_room::{Scope, item, numbered, places, set, word};
 
 fn id(text: &str) -> ItemId {
     text.parse().unwrap()
 }
 
-impl Place {
+impl Scope {
     async fn take(&self, count: usize) -> Vec<u64> {
         let taken = self.remove(Removal::Newest(count)).await.taken;
-        taken.iter().map(|kept| kept.seq).collect()
+        taken.iter().map(|item| item.seq).collect()
     }
 
     async fn find(&self, text: &str) -> Option<(u64, bool)> {
         let found = self
             .scopes
-            .find_item(&self.scope, Access::All, &id(text))
+            .find_item(&self.id, Access::All, &id(text))
             .await;
-        found.unwrap().map(|place| (place.seq, place.is_removed))
+        found
+            .unwrap()
+            .map(|location| (location.seq, location.is_removed))
     }
 
     async fn remove_item(&self, text: &str) -> u64 {
@@ -34,12 +36,12 @@ impl Place {
     }
 }
 
-async fn the_newest_items_are_taken_the_oldest_first(room: Room) {
+async fn the_newest_items_are_taken_in_ascending_order(room: Room) {
     let session = room.session();
     let values = ["1.0", r#"{"b":[],"a":1e400}"#, r#""é\ud800""#];
     let items: Vec<_> = (1..)
         .zip(values)
-        .map(|(n, it)| item(&format!("i{n}"), it))
+        .map(|(n, value)| item(&format!("i{n}"), value))
         .collect();
     session.add(&items).await;
     let at_ms = session.page(After(0), 3).await.unwrap().items[1].at_ms;
@@ -67,7 +69,7 @@ async fn the_newest_items_are_taken_the_oldest_first(room: Room) {
     assert_eq!(summary(&session).await.len(), 1);
 }
 
-async fn a_take_of_more_than_there_is_takes_all(room: Room) {
+async fn a_take_of_too_many_items_takes_all(room: Room) {
     let session = room.session();
     session.add(&numbered(1..4)).await;
 
@@ -88,7 +90,7 @@ async fn a_take_of_more_than_there_is_takes_all(room: Room) {
     assert_eq!(summary(&stranger).await, HistorySummary::EMPTY);
 }
 
-async fn a_take_ends_at_1_mib_but_has_one_item(room: Room) {
+async fn a_take_returns_at_most_1_mib_but_at_least_one_item(room: Room) {
     let session = room.session();
     let value = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
     let mibibyte = 1_048_576;
@@ -104,7 +106,7 @@ async fn a_take_ends_at_1_mib_but_has_one_item(room: Room) {
     assert_eq!(summary(&session).await.bytes, 0);
 }
 
-async fn removed_items_leave_their_places_empty(room: Room) {
+async fn removed_items_leave_gaps(room: Room) {
     let session = room.session();
     session.add(&numbered(1..8)).await;
 
@@ -114,15 +116,15 @@ async fn removed_items_leave_their_places_empty(room: Room) {
     assert_eq!(session.remove_item("7").await, 0, "once");
 
     assert_eq!(session.seqs(After(0), 10).await, [1, 2, 4, 6]);
-    for (after, found) in [
+    for (after, seqs) in [
         (1, vec![2, 4]),
         (2, vec![4, 6]),
         (3, vec![4, 6]),
         (5, vec![6]),
     ] {
-        assert_eq!(session.seqs(After(after), 2).await, found, "after {after}");
+        assert_eq!(session.seqs(After(after), 2).await, seqs, "after {after}");
     }
-    for (before, found) in [
+    for (before, seqs) in [
         (8, vec![6, 4]),
         (7, vec![6, 4]),
         (5, vec![4, 2]),
@@ -130,7 +132,7 @@ async fn removed_items_leave_their_places_empty(room: Room) {
     ] {
         assert_eq!(
             session.seqs(Before(before), 2).await,
-            found,
+            seqs,
             "before {before}"
         );
     }
@@ -146,7 +148,7 @@ async fn removed_items_leave_their_places_empty(room: Room) {
     assert_eq!(session.take(3).await, [4, 6, 8]);
 }
 
-async fn the_first_place_is_that_of_the_oldest_item_left(room: Room) {
+async fn the_first_position_is_that_of_the_oldest_remaining_item(room: Room) {
     let session = room.session();
     session.add(&numbered(1..6)).await;
     let first = async || {
@@ -167,7 +169,7 @@ async fn the_first_place_is_that_of_the_oldest_item_left(room: Room) {
     assert_eq!(first().await, (6, 0, 1));
 }
 
-async fn a_removed_id_may_come_again_with_any_value(room: Room) {
+async fn a_removed_id_can_be_reused_with_any_value(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1"), item("b", "1")]).await;
     session.remove_item("a").await;
@@ -179,7 +181,7 @@ async fn a_removed_id_may_come_again_with_any_value(room: Room) {
     assert_eq!(summary(&session).await.bytes, 2 * 66);
 }
 
-async fn an_item_is_found_by_its_id_and_its_place_after_it_was_removed(room: Room) {
+async fn an_item_is_found_by_id_even_after_its_removal(room: Room) {
     let session = room.session();
     assert_eq!(session.find("a").await, None);
     session
@@ -196,13 +198,21 @@ async fn an_item_is_found_by_its_id_and_its_place_after_it_was_removed(room: Roo
     session.add(&[item("b", "7")]).await;
     assert_eq!(session.find("b").await, Some((4, false)));
     session.remove_item("b").await;
-    assert_eq!(session.find("b").await, Some((4, true)), "the last place");
+    assert_eq!(
+        session.find("b").await,
+        Some((4, true)),
+        "the last position"
+    );
     session.remove_item("a").await;
     session.clear_history().await;
-    assert_eq!(session.find("a").await, Some((1, true)), "in an empty one");
+    assert_eq!(
+        session.find("a").await,
+        Some((1, true)),
+        "in an empty history"
+    );
 }
 
-async fn a_history_knows_the_places_of_the_last_256_removed_items(room: Room) {
+async fn a_history_remembers_the_positions_of_the_last_256_removed_items(room: Room) {
     let session = room.session();
     session.add(&numbered(1..301)).await;
 
@@ -219,13 +229,13 @@ async fn a_history_knows_the_places_of_the_last_256_removed_items(room: Room) {
     session.take(1).await;
 
     assert_eq!(session.find("258").await, None);
-    for (id, place) in [("259", 259), ("300", 300), ("44", 44)] {
-        assert_eq!(session.find(id).await, Some((place, true)), "{id}");
+    for (id, position) in [("259", 259), ("300", 300), ("44", 44)] {
+        assert_eq!(session.find(id).await, Some((position, true)), "{id}");
     }
     assert_eq!(session.find("43").await, Some((43, false)));
 }
 
-async fn the_places_of_removed_items_move_with_their_thread_and_a_fork_has_none(room: Room) {
+async fn positions_of_removed_items_survive_restore_and_rotation_but_not_a_fork(room: Room) {
     let thread = room.subject();
     thread.merge(&[set_state("k", "1")]).await;
     let scope = room.scope_of(&thread);
@@ -255,7 +265,7 @@ async fn the_places_of_removed_items_move_with_their_thread_and_a_fork_has_none(
     assert_eq!(moved.find("2").await, Some((2, true)));
 }
 
-async fn a_removal_on_a_condition_makes_no_thread(room: Room) {
+async fn a_refused_removal_creates_nothing(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let removal = id("a");
@@ -278,7 +288,7 @@ async fn a_removal_on_a_condition_makes_no_thread(room: Room) {
     assert_eq!(scope.write(&write).await.unwrap().removed, 1);
 }
 
-async fn an_item_that_is_not_there_changes_the_version_alone(room: Room) {
+async fn removing_an_absent_item_changes_only_the_version(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1")]).await;
 
@@ -289,7 +299,7 @@ async fn an_item_that_is_not_there_changes_the_version_alone(room: Room) {
     assert_eq!(session.items().await.len(), 1);
 }
 
-async fn a_clear_says_how_many_items_it_removes(room: Room) {
+async fn a_clear_returns_the_number_of_removed_items(room: Room) {
     let session = room.session();
     session.add(&numbered(1..5)).await;
     session.remove_item("2").await;
@@ -333,7 +343,7 @@ async fn items_are_removed_before_others_are_appended(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn the_oldest_make_room_past_empty_places(room: Room) {
+async fn dropping_the_oldest_items_skips_gaps(room: Room) {
     let session = room.session().keeping(4 * 66, true);
     session.add(&numbered(1..5)).await;
     session.remove_item("2").await;
@@ -350,17 +360,17 @@ async fn the_oldest_make_room_past_empty_places(room: Room) {
         bytes: 4 * 66,
     };
     assert_eq!(summary(&session).await, expected);
-    let all = ScopeWrite {
+    let replacing = ScopeWrite {
         removes: Some(Removal::Newest(1)),
         history: &[item("d", "1"), item("e", "1")],
         ..session.blank()
     };
-    session.write(&all).await.unwrap();
+    session.write(&replacing).await.unwrap();
     assert_eq!(session.seqs(After(0), 10).await, [5, 6, 8, 9]);
     assert_eq!(summary(&session).await.removed, 1);
 }
 
-async fn items_that_made_room_keep_their_places(room: Room) {
+async fn positions_of_dropped_items_are_remembered(room: Room) {
     let session = room.session().keeping(4 * 66, true);
     session.add(&numbered(1..5)).await;
     session.remove_item("2").await;
@@ -368,8 +378,8 @@ async fn items_that_made_room_keep_their_places(room: Room) {
     session.add(&numbered(5..7)).await;
 
     assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5, 6]);
-    for (id, place) in [("1", 1), ("2", 2)] {
-        assert_eq!(session.find(id).await, Some((place, true)), "{id}");
+    for (id, position) in [("1", 1), ("2", 2)] {
+        assert_eq!(session.find(id).await, Some((position, true)), "{id}");
     }
     let many = room.session().keeping(1_100 * 68, true);
     for from in (100..1_200).step_by(100) {
@@ -380,14 +390,14 @@ async fn items_that_made_room_keep_their_places(room: Room) {
     many.add(&[item("large", &format!("\"{large}\""))]).await;
     let newest = many.seqs(After(0), 1).await[0] - 1;
     assert!(newest > 1_000);
-    let place_of = async |place: u64| many.find(&(place + 99).to_string()).await;
-    assert_eq!(place_of(newest - 256).await, None);
-    for place in [newest - 255, newest] {
-        assert_eq!(place_of(place).await, Some((place, true)));
+    let find_at = async |position: u64| many.find(&(position + 99).to_string()).await;
+    assert_eq!(find_at(newest - 256).await, None);
+    for position in [newest - 255, newest] {
+        assert_eq!(find_at(position).await, Some((position, true)));
     }
 }
 
-async fn a_repeat_takes_the_same_items(room: Room) {
+async fn a_repeated_take_returns_the_same_items(room: Room) {
     let session = room.session();
     session.add(&numbered(1..6)).await;
     let take = ScopeWrite {
@@ -404,7 +414,7 @@ async fn a_repeat_takes_the_same_items(room: Room) {
     let again = session.write(&take).await.unwrap();
 
     assert_eq!(
-        first.taken.iter().map(|kept| kept.seq).collect::<Vec<_>>(),
+        first.taken.iter().map(|item| item.seq).collect::<Vec<_>>(),
         [4, 5]
     );
     assert!(again.replayed);
@@ -424,7 +434,7 @@ async fn a_repeat_takes_the_same_items(room: Room) {
     );
 }
 
-async fn taken_items_count_where_answers_are_remembered(room: Room) {
+async fn taken_items_count_toward_the_limit_of_remembered_answers(room: Room) {
     let session = room.session();
     let large = format!("\"{}\"", "x".repeat(2_000_000));
     for number in 1_u64.. {
@@ -432,7 +442,7 @@ async fn taken_items_count_where_answers_are_remembered(room: Room) {
         let take = ScopeWrite {
             removes: Some(Removal::Newest(1)),
             conditions: Conditions {
-                idempotency: Some(numbered_once(number)),
+                idempotency: Some(numbered_key(number)),
                 ..Conditions::default()
             },
             ..session.blank()
@@ -451,7 +461,7 @@ async fn taken_items_count_where_answers_are_remembered(room: Room) {
     assert_eq!(session.items().await.len(), 1);
 }
 
-async fn a_refused_condition_removes_nothing(room: Room) {
+async fn a_refused_write_removes_nothing(room: Room) {
     let session = room.session();
     session.add(&numbered(1..4)).await;
     let before = session.whole().await;
@@ -484,15 +494,15 @@ async fn a_refused_condition_removes_nothing(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn each_item_is_taken_by_one_of_many_callers(room: Room) {
+async fn concurrent_takes_return_each_item_once(room: Room) {
     let session = room.session();
     session.add(&numbered(1..101)).await;
     let take = async |count: usize| {
         let mut taken = Vec::new();
         loop {
             match session.take(count).await {
-                places if places.is_empty() => return taken,
-                places => taken.extend(places),
+                seqs if seqs.is_empty() => return taken,
+                seqs => taken.extend(seqs),
             }
         }
     };
@@ -505,7 +515,7 @@ async fn each_item_is_taken_by_one_of_many_callers(room: Room) {
     assert_eq!(summary(&session).await.next_seq, 101);
 }
 
-async fn an_archive_and_its_restoration_have_what_was_left(room: Room) {
+async fn archive_and_restore_preserve_the_remaining_history(room: Room) {
     let thread = room.subject();
     thread.merge(&[set_state("k", "1")]).await;
     let scope = room.scope_of(&thread);
@@ -513,8 +523,11 @@ async fn an_archive_and_its_restoration_have_what_was_left(room: Room) {
     scope.remove_item("1").await;
     scope.remove_item("4").await;
     assert_eq!(scope.take(1).await, [7]);
-    let (left, items) = (summary(&scope).await, scope.items().await);
-    assert_eq!((left.first_seq, left.removed, left.len()), (2, 2, 4));
+    let (remaining, items) = (summary(&scope).await, scope.items().await);
+    assert_eq!(
+        (remaining.first_seq, remaining.removed, remaining.len()),
+        (2, 2, 4)
+    );
 
     thread.destroy().await;
 
@@ -524,44 +537,47 @@ async fn an_archive_and_its_restoration_have_what_was_left(room: Room) {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(archive.head.history, left);
+    assert_eq!(archive.head.history, remaining);
     let page = scope
         .scopes
         .read_final_history(&thread.id, None, After(2), 2)
         .await;
     let page = page.unwrap().unwrap();
     assert_eq!(
-        page.items.iter().map(|kept| kept.seq).collect::<Vec<_>>(),
+        page.items.iter().map(|item| item.seq).collect::<Vec<_>>(),
         [3, 5]
     );
-    assert_eq!(page.summary, left);
+    assert_eq!(page.summary, remaining);
     let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
     assert!(restored.unwrap().is_some());
-    assert_eq!((summary(&scope).await, scope.items().await), (left, items));
+    assert_eq!(
+        (summary(&scope).await, scope.items().await),
+        (remaining, items)
+    );
     let again: Vec<HistoryItem> = numbered(4..6);
     assert_eq!(scope.add(&again).await, [(8, false), (5, true)]);
     assert_eq!(scope.take(2).await, [6, 8]);
 }
 
 super::over_every_store! {
-    the_newest_items_are_taken_the_oldest_first,
-    a_take_of_more_than_there_is_takes_all,
-    a_take_ends_at_1_mib_but_has_one_item,
-    removed_items_leave_their_places_empty,
-    the_first_place_is_that_of_the_oldest_item_left,
-    a_removed_id_may_come_again_with_any_value,
-    an_item_is_found_by_its_id_and_its_place_after_it_was_removed,
-    a_history_knows_the_places_of_the_last_256_removed_items,
-    the_places_of_removed_items_move_with_their_thread_and_a_fork_has_none,
-    a_removal_on_a_condition_makes_no_thread,
-    an_item_that_is_not_there_changes_the_version_alone,
-    a_clear_says_how_many_items_it_removes,
+    the_newest_items_are_taken_in_ascending_order,
+    a_take_of_too_many_items_takes_all,
+    a_take_returns_at_most_1_mib_but_at_least_one_item,
+    removed_items_leave_gaps,
+    the_first_position_is_that_of_the_oldest_remaining_item,
+    a_removed_id_can_be_reused_with_any_value,
+    an_item_is_found_by_id_even_after_its_removal,
+    a_history_remembers_the_positions_of_the_last_256_removed_items,
+    positions_of_removed_items_survive_restore_and_rotation_but_not_a_fork,
+    a_refused_removal_creates_nothing,
+    removing_an_absent_item_changes_only_the_version,
+    a_clear_returns_the_number_of_removed_items,
     items_are_removed_before_others_are_appended,
-    the_oldest_make_room_past_empty_places,
-    items_that_made_room_keep_their_places,
-    a_repeat_takes_the_same_items,
-    taken_items_count_where_answers_are_remembered,
-    a_refused_condition_removes_nothing,
-    each_item_is_taken_by_one_of_many_callers,
-    an_archive_and_its_restoration_have_what_was_left,
+    dropping_the_oldest_items_skips_gaps,
+    positions_of_dropped_items_are_remembered,
+    a_repeated_take_returns_the_same_items,
+    taken_items_count_toward_the_limit_of_remembered_answers,
+    a_refused_write_removes_nothing,
+    concurrent_takes_return_each_item_once,
+    archive_and_restore_preserve_the_remaining_history,
 }

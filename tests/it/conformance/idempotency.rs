@@ -7,7 +7,7 @@ use threadkeep_domain::{
 use threadkeep_store::{Destroy, Destroyed};
 
 use super::room::{
-    Room, Subject, delete, guard_not_an_object, increment, json, numbered_once, once, push, set,
+    Room, Subject, delete, guard_not_an_object, increment, json, numbered_key, once, push, set,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -31,7 +31,7 @@ async fn destroy_once(thread: &Subject, key: IdempotencyKey) -> Result<Destroyed
     thread.destroy_by(&destroy).await
 }
 
-async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
+async fn a_repeat_returns_the_complete_first_answer(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("n", "9007199254740992")]).await;
     let metadata = MetadataChange {
@@ -50,7 +50,7 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
         ttl: Some(Duration::from_secs(1_000)),
         describe: true,
         conditions: Conditions {
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..thread.blank()
@@ -67,7 +67,7 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
     assert_eq!(thread.value("l").await.unwrap(), "[1,2]");
 }
 
-async fn a_repeat_of_each_kind_of_write_is_done_once(room: Room) {
+async fn a_repeat_of_any_kind_of_write_runs_once(room: Room) {
     for (operations, state) in [
         (vec![], "{}"),
         (vec![set("k", "1")], r#"{"k":1}"#),
@@ -77,12 +77,12 @@ async fn a_repeat_of_each_kind_of_write_is_done_once(room: Room) {
     ] {
         let thread = room.subject();
         let first = thread
-            .merge_once(numbered_once(1), &operations)
+            .merge_once(numbered_key(1), &operations)
             .await
             .unwrap();
 
         for _ in 0..3 {
-            let repeat = thread.merge_once(numbered_once(1), &operations).await;
+            let repeat = thread.merge_once(numbered_key(1), &operations).await;
             assert_eq!(repeat, Ok(replay_of(&first)));
         }
 
@@ -105,18 +105,18 @@ async fn another_request_with_a_used_key_is_refused(room: Room) {
     assert_eq!(thread.state().await.unwrap(), "{}");
 }
 
-async fn a_key_is_used_by_the_thread_that_it_came_to(room: Room) {
+async fn a_key_applies_to_one_thread_only(room: Room) {
     let one = room.subject();
     let other = room.subject();
 
-    let first = one.merge_once(numbered_once(1), &[]).await.unwrap();
-    let second = other.merge_once(numbered_once(1), &[]).await.unwrap();
+    let first = one.merge_once(numbered_key(1), &[]).await.unwrap();
+    let second = other.merge_once(numbered_key(1), &[]).await.unwrap();
 
     assert!(!first.replayed);
     assert!(!second.replayed);
 }
 
-async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
+async fn a_replay_precedes_preconditions_guards_and_limits(room: Room) {
     let thread = room.subject();
     let guards = [guard_not_an_object("k")];
     let write = Write {
@@ -124,7 +124,7 @@ async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
         guards: &guards,
         conditions: Conditions {
             precondition: Some(Precondition::Version(0)),
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..thread.blank()
@@ -148,7 +148,7 @@ async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
     assert_eq!(too_large, Ok(replay_of(&first)));
 }
 
-async fn a_reused_key_is_refused_before_anything_else(room: Room) {
+async fn a_reused_key_is_refused_before_any_other_check(room: Room) {
     let thread = room.subject();
     thread.merge_once(once("key", "one"), &[]).await.unwrap();
     let write = Write {
@@ -184,59 +184,59 @@ async fn a_refused_write_is_not_remembered(room: Room) {
     assert!(!done.unwrap().replayed);
 }
 
-async fn records_outlive_a_destroy(room: Room) {
+async fn remembered_answers_outlive_a_destroy(room: Room) {
     let thread = room.subject();
-    let first = thread.merge_once(numbered_once(1), &[set("k", "1")]).await;
+    let first = thread.merge_once(numbered_key(1), &[set("k", "1")]).await;
     let first = first.unwrap();
     thread.destroy().await;
 
-    let repeat = thread.merge_once(numbered_once(1), &[set("k", "1")]).await;
-    let new = thread.merge_once(numbered_once(2), &[set("k", "1")]).await;
+    let repeat = thread.merge_once(numbered_key(1), &[set("k", "1")]).await;
+    let new = thread.merge_once(numbered_key(2), &[set("k", "1")]).await;
 
     assert_eq!(repeat, Ok(replay_of(&first)));
     assert_eq!(new, Err(Refusal::Destroyed));
     assert!(!thread.exists().await);
 }
 
-async fn an_end_is_done_once_too(room: Room) {
+async fn a_repeated_destroy_runs_once(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
 
-    let first = destroy_once(&thread, numbered_once(1)).await.unwrap();
-    let second = destroy_once(&thread, numbered_once(1)).await.unwrap();
-    let other = destroy_once(&thread, numbered_once(2)).await.unwrap();
+    let first = destroy_once(&thread, numbered_key(1)).await.unwrap();
+    let second = destroy_once(&thread, numbered_key(1)).await.unwrap();
+    let other = destroy_once(&thread, numbered_key(2)).await.unwrap();
 
     let answer = |existed, replayed| Destroyed { existed, replayed };
     assert_eq!(first, answer(true, false));
     assert_eq!(second, answer(true, true));
     assert_eq!(other, answer(false, false));
-    let replayed = destroy_once(&thread, numbered_once(2)).await.unwrap();
+    let replayed = destroy_once(&thread, numbered_key(2)).await.unwrap();
     assert_eq!(replayed, answer(false, true));
 }
 
-async fn a_late_repeat_of_an_end_does_not_end_a_new_life(room: Room) {
+async fn a_late_repeat_of_a_destroy_does_not_end_a_new_life(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         tombstone: Duration::from_secs(10),
         ..ThreadPolicy::THREAD
     });
     thread.merge(&[]).await;
-    destroy_once(&thread, numbered_once(1)).await.unwrap();
+    destroy_once(&thread, numbered_key(1)).await.unwrap();
     room.advance(Duration::from_secs(10));
     thread.merge(&[set("k", "1")]).await;
 
-    let repeat = destroy_once(&thread, numbered_once(1)).await.unwrap();
+    let repeat = destroy_once(&thread, numbered_key(1)).await.unwrap();
 
     assert!(repeat.existed);
     assert!(repeat.replayed);
     assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
 }
 
-async fn an_end_of_nothing_is_remembered(room: Room) {
+async fn destroying_an_absent_thread_is_remembered(room: Room) {
     let thread = room.subject();
-    let first = destroy_once(&thread, numbered_once(1)).await.unwrap();
+    let first = destroy_once(&thread, numbered_key(1)).await.unwrap();
     thread.merge(&[]).await;
 
-    let repeat = destroy_once(&thread, numbered_once(1)).await.unwrap();
+    let repeat = destroy_once(&thread, numbered_key(1)).await.unwrap();
 
     assert!(!first.existed);
     assert_eq!(
@@ -249,7 +249,7 @@ async fn an_end_of_nothing_is_remembered(room: Room) {
     assert!(thread.exists().await);
 }
 
-async fn a_key_of_a_write_is_no_key_of_an_end(room: Room) {
+async fn a_key_of_a_write_cannot_be_reused_for_a_destroy(room: Room) {
     let thread = room.subject();
     thread
         .merge_once(once("write", "write"), &[])
@@ -271,38 +271,38 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
     let mut first = Vec::new();
     for number in 0..200 {
         let written = thread
-            .merge_once(numbered_once(number), &[push("k", "1")])
+            .merge_once(numbered_key(number), &[push("k", "1")])
             .await;
         first.push(written.unwrap());
     }
 
     // advance by a little less than a minute, because a slow machine adds time
     room.advance(Duration::from_secs(50));
-    thread.merge_once(numbered_once(200), &[]).await.unwrap();
+    thread.merge_once(numbered_key(200), &[]).await.unwrap();
 
     for (number, first) in first.iter().enumerate() {
         let repeat = thread
-            .merge_once(numbered_once(number as u64), &[push("k", "1")])
+            .merge_once(numbered_key(number as u64), &[push("k", "1")])
             .await;
         assert_eq!(repeat, Ok(replay_of(first)));
     }
 }
 
-async fn a_minute_is_kept_even_past_the_end_of_the_thread(room: Room) {
+async fn answers_outlive_their_thread_for_a_minute(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(5),
         tombstone: Duration::ZERO,
         ..ThreadPolicy::THREAD
     });
-    let first = thread.merge_once(numbered_once(1), &[set("k", "1")]).await;
+    let first = thread.merge_once(numbered_key(1), &[set("k", "1")]).await;
     room.advance(Duration::from_secs(50));
     let destroyed = room.subject_under(thread.policy);
-    let before = destroyed.merge_once(numbered_once(1), &[]).await;
+    let before = destroyed.merge_once(numbered_key(1), &[]).await;
     destroyed.destroy().await;
     let ended = destroyed.stamp().await;
 
-    let repeat = thread.merge_once(numbered_once(1), &[set("k", "1")]).await;
-    let repeat_after_destroy = destroyed.merge_once(numbered_once(1), &[]).await;
+    let repeat = thread.merge_once(numbered_key(1), &[set("k", "1")]).await;
+    let repeat_after_destroy = destroyed.merge_once(numbered_key(1), &[]).await;
 
     assert_eq!(repeat, Ok(replay_of(&first.unwrap())));
     assert!(!thread.exists().await);
@@ -311,29 +311,29 @@ async fn a_minute_is_kept_even_past_the_end_of_the_thread(room: Room) {
     assert!(!destroyed.exists().await);
 }
 
-async fn the_newest_64_are_remembered_for_longer(room: Room) {
+async fn the_newest_64_answers_are_remembered_longer(room: Room) {
     let thread = room.subject();
     let mut first = Vec::new();
     for number in 0..100 {
-        let written = thread.merge_once(numbered_once(number), &[]).await;
+        let written = thread.merge_once(numbered_key(number), &[]).await;
         first.push(written.unwrap());
     }
 
     room.advance(thread.policy.ttl - Duration::from_secs(60));
 
     for (number, first) in first.iter().enumerate().skip(36) {
-        let repeat = thread.merge_once(numbered_once(number as u64), &[]).await;
+        let repeat = thread.merge_once(numbered_key(number as u64), &[]).await;
         assert_eq!(repeat, Ok(replay_of(first)), "{number}");
     }
 }
 
-async fn a_later_answer_does_not_shorten_the_memory_of_earlier_ones(room: Room) {
+async fn a_later_answer_does_not_shorten_the_retention_of_earlier_ones(room: Room) {
     let thread = room.subject();
-    let first = thread.merge_once(numbered_once(1), &[]).await.unwrap();
+    let first = thread.merge_once(numbered_key(1), &[]).await.unwrap();
     let shorter = Write {
         ttl: Some(Duration::from_secs(65)),
         conditions: Conditions {
-            idempotency: Some(numbered_once(2)),
+            idempotency: Some(numbered_key(2)),
             ..Conditions::default()
         },
         ..thread.blank()
@@ -341,53 +341,53 @@ async fn a_later_answer_does_not_shorten_the_memory_of_earlier_ones(room: Room) 
     thread.write(&shorter).await.unwrap();
     room.advance(Duration::from_secs(100));
 
-    let repeat = thread.merge_once(numbered_once(1), &[]).await;
+    let repeat = thread.merge_once(numbered_key(1), &[]).await;
 
     assert_eq!(repeat, Ok(replay_of(&first)));
 }
 
-async fn a_new_life_begins_with_what_is_still_remembered(room: Room) {
+async fn a_new_life_keeps_the_remembered_answers(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(5),
         ..ThreadPolicy::THREAD
     });
-    let first = thread.merge_once(numbered_once(1), &[]).await.unwrap();
+    let first = thread.merge_once(numbered_key(1), &[]).await.unwrap();
     room.advance(Duration::from_secs(5));
-    let reborn = thread.merge_once(numbered_once(2), &[]).await.unwrap();
+    let reborn = thread.merge_once(numbered_key(2), &[]).await.unwrap();
 
-    let repeat = thread.merge_once(numbered_once(1), &[]).await;
+    let repeat = thread.merge_once(numbered_key(1), &[]).await;
 
     assert_ne!(reborn.stamp.life, first.stamp.life);
     assert_eq!(repeat, Ok(replay_of(&first)));
     assert_eq!(thread.stamp().await, reborn.stamp);
 }
 
-async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
-    const MOST: u64 = 65_536;
+async fn new_keys_past_the_limit_are_refused_for_a_minute(room: Room) {
+    const KEYS_MAX: u64 = 65_536;
     room.advance(HOUR);
     let thread = room.subject();
     let first = thread.merge_once(keyed(0), &[]).await.unwrap();
-    room.for_each_at_one_time(1..MOST, async |number| {
+    room.for_each_concurrently(1..KEYS_MAX, async |number| {
         thread.merge_once(keyed(number), &[]).await.unwrap();
     })
     .await;
 
-    let refused = thread.merge_once(keyed(MOST), &[]).await;
+    let refused = thread.merge_once(keyed(KEYS_MAX), &[]).await;
     let repeat = thread.merge_once(keyed(0), &[]).await;
     let without_key = thread.try_merge(&[]).await;
     room.advance(Duration::from_secs(60));
-    let after = thread.merge_once(keyed(MOST), &[]).await;
+    let after = thread.merge_once(keyed(KEYS_MAX), &[]).await;
 
     let Err(Refusal::TooManyIdempotencyKeys { retry_after_ms }) = refused else {
         panic!("{refused:?}");
     };
     assert!((1..=60_000).contains(&retry_after_ms), "{retry_after_ms}");
     assert_eq!(repeat, Ok(replay_of(&first)));
-    assert_eq!(without_key.unwrap().stamp.version, MOST + 1);
+    assert_eq!(without_key.unwrap().stamp.version, KEYS_MAX + 1);
     assert!(!after.unwrap().replayed);
 }
 
-/// Like [`numbered_once`], but without computing a digest.
+/// Like [`numbered_key`], but without computing a digest.
 fn keyed(number: u64) -> IdempotencyKey {
     let print = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {
@@ -396,7 +396,7 @@ fn keyed(number: u64) -> IdempotencyKey {
     }
 }
 
-async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
+async fn remembered_metadata_is_limited_in_bytes(room: Room) {
     room.advance(HOUR);
     let thread = room.subject();
     let metadata = format!("{{\"m\":\"{}\"}}", "x".repeat(16_376));
@@ -405,7 +405,7 @@ async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
         let write = Write {
             describe: true,
             conditions: Conditions {
-                idempotency: Some(numbered_once(number)),
+                idempotency: Some(numbered_key(number)),
                 ..Conditions::default()
             },
             ..thread.blank()
@@ -414,7 +414,7 @@ async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
     };
 
     describe(0).await.unwrap();
-    room.for_each_at_one_time(1..1_024, async |number| {
+    room.for_each_concurrently(1..1_024, async |number| {
         describe(number).await.unwrap();
     })
     .await;
@@ -429,25 +429,25 @@ async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
 }
 
 over_every_store_and_confirmed! {
-    answers_with_metadata_are_bounded_by_its_bytes,
-    a_repeat_answers_as_the_first_in_everything,
-    a_repeat_of_each_kind_of_write_is_done_once,
+    remembered_metadata_is_limited_in_bytes,
+    a_repeat_returns_the_complete_first_answer,
+    a_repeat_of_any_kind_of_write_runs_once,
     another_request_with_a_used_key_is_refused,
-    a_key_is_used_by_the_thread_that_it_came_to,
-    a_replay_comes_before_preconditions_guards_and_limits,
-    a_reused_key_is_refused_before_anything_else,
+    a_key_applies_to_one_thread_only,
+    a_replay_precedes_preconditions_guards_and_limits,
+    a_reused_key_is_refused_before_any_other_check,
     a_refused_write_is_not_remembered,
-    records_outlive_a_destroy,
-    an_end_is_done_once_too,
-    a_late_repeat_of_an_end_does_not_end_a_new_life,
-    an_end_of_nothing_is_remembered,
-    a_key_of_a_write_is_no_key_of_an_end,
+    remembered_answers_outlive_a_destroy,
+    a_repeated_destroy_runs_once,
+    a_late_repeat_of_a_destroy_does_not_end_a_new_life,
+    destroying_an_absent_thread_is_remembered,
+    a_key_of_a_write_cannot_be_reused_for_a_destroy,
     every_answer_is_remembered_for_a_minute,
-    a_minute_is_kept_even_past_the_end_of_the_thread,
-    the_newest_64_are_remembered_for_longer,
-    a_later_answer_does_not_shorten_the_memory_of_earlier_ones,
-    a_new_life_begins_with_what_is_still_remembered,
+    answers_outlive_their_thread_for_a_minute,
+    the_newest_64_answers_are_remembered_longer,
+    a_later_answer_does_not_shorten_the_retention_of_earlier_ones,
+    a_new_life_keeps_the_remembered_answers,
     ;
     hurried:
-    new_keys_past_the_most_are_refused_until_a_minute_is_over,
+    new_keys_past_the_limit_are_refused_for_a_minute,
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use threadkeep_domain::Precondition;
-use threadkeep_store::{KeyOrder, NOTED, Reading};
+use threadkeep_store::{KeyOrder, Reading, USE_RECORDED_EVERY};
 
 use super::room::{Room, in_parallel};
 use super::space::{Space, seconds, text};
@@ -9,7 +9,7 @@ use super::space::{Space, seconds, text};
 const SECOND: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(100);
 
-async fn idle(room: &Room, name: &str) -> Space {
+async fn create_idle(room: &Room, name: &str) -> Space {
     let space = room.space(name);
     space.set_idle(Some(IDLE)).await;
     space.put("k", "x").await;
@@ -24,7 +24,7 @@ async fn listed(room: &Room) -> Vec<String> {
         .collect()
 }
 
-async fn reads_as_never_made(room: &Room, space: &Space) {
+async fn assert_never_created(room: &Room, space: &Space) {
     assert_eq!(space.get("k").await, None);
     assert_eq!(space.read("k", Reading::Use).await, None);
     assert_eq!(space.record().await, None);
@@ -41,8 +41,8 @@ async fn reads_as_never_made(room: &Room, space: &Space) {
     assert!(!space.delete("k").await);
 }
 
-async fn a_namespace_ends_with_all_that_is_in_it_when_it_is_idle(room: Room) {
-    let (space, other) = (idle(&room, "n").await, room.space("m"));
+async fn an_idle_namespace_ends_with_all_its_entries(room: Room) {
+    let (space, other) = (create_idle(&room, "n").await, room.space("m"));
     for number in 0..300 {
         let lifetime = seconds(if number % 2 == 0 { 50 } else { 1_000 });
         space.put_for(&format!("{number}"), "x", lifetime).await;
@@ -52,17 +52,17 @@ async fn a_namespace_ends_with_all_that_is_in_it_when_it_is_idle(room: Room) {
     assert_eq!(space.counts().await, (151, 151));
     assert!(space.record().await.is_some());
 
-    room.advance(SECOND + NOTED);
+    room.advance(SECOND + USE_RECORDED_EVERY);
 
-    reads_as_never_made(&room, &space).await;
+    assert_never_created(&room, &space).await;
     assert_eq!(other.body("k").await.unwrap(), "y");
     assert_eq!(listed(&room).await, ["m"]);
     room.advance(2_000 * SECOND);
-    reads_as_never_made(&room, &space).await;
+    assert_never_created(&room, &space).await;
 }
 
-async fn any_use_of_any_entry_keeps_all_of_them(room: Room) {
-    let space = idle(&room, "n").await;
+async fn a_use_of_one_entry_keeps_the_namespace(room: Room) {
+    let space = create_idle(&room, "n").await;
     space.put("other", "y").await;
     for step in 0..6 {
         room.advance(IDLE - SECOND);
@@ -78,14 +78,14 @@ async fn any_use_of_any_entry_keeps_all_of_them(room: Room) {
 
     room.advance(IDLE - SECOND);
     assert_eq!(space.body("other").await.unwrap(), "y");
-    room.advance(IDLE + NOTED);
-    reads_as_never_made(&room, &space).await;
+    room.advance(IDLE + USE_RECORDED_EVERY);
+    assert_never_created(&room, &space).await;
 }
 
-async fn uses_that_follow_each_other_closely_count_to_the_last(room: Room) {
-    let space = idle(&room, "n").await;
+async fn uses_in_quick_succession_extend_the_lifetime(room: Room) {
+    let space = create_idle(&room, "n").await;
     for _ in 0..30 {
-        room.advance(NOTED / 4);
+        room.advance(USE_RECORDED_EVERY / 4);
         space.get("k").await.unwrap();
     }
 
@@ -94,27 +94,27 @@ async fn uses_that_follow_each_other_closely_count_to_the_last(room: Room) {
     assert_eq!(space.body("k").await.unwrap(), "x");
 }
 
-async fn looking_at_a_namespace_is_no_use_of_it(room: Room) {
-    let space = idle(&room, "n").await;
+async fn reading_a_namespace_record_does_not_extend_its_lifetime(room: Room) {
+    let space = create_idle(&room, "n").await;
     room.advance(IDLE - SECOND);
     space.record().await.unwrap();
     space.usage().await;
     assert_eq!(listed(&room).await, ["n"]);
 
-    room.advance(SECOND + NOTED);
+    room.advance(SECOND + USE_RECORDED_EVERY);
 
-    reads_as_never_made(&room, &space).await;
+    assert_never_created(&room, &space).await;
 }
 
-async fn a_put_after_the_end_makes_another_namespace(room: Room) {
-    let space = idle(&room, "n").await;
+async fn a_put_after_the_end_creates_a_new_namespace(room: Room) {
+    let space = create_idle(&room, "n").await;
     space.set_default(seconds(5_000)).await;
     let first = space.put("k", "old").await.stamp;
     for number in 0..40 {
         space.put(&format!("{number}"), "old").await;
     }
-    let made = space.record().await.unwrap();
-    room.advance(IDLE + NOTED);
+    let before = space.record().await.unwrap();
+    room.advance(IDLE + USE_RECORDED_EVERY);
 
     let put = space.put("k", "new!").await;
 
@@ -123,7 +123,7 @@ async fn a_put_after_the_end_makes_another_namespace(room: Room) {
     assert_eq!(space.keys("", 7).await, ["k"]);
     assert_eq!(space.get("7").await, None);
     let record = space.record().await.unwrap();
-    assert!(record.created_ms > made.created_ms);
+    assert!(record.created_ms > before.created_ms);
     assert_eq!((record.idle, record.default_lifetime), (None, None));
     assert_eq!(space.counts().await, (1, 4));
     let absent = Precondition::Version(0);
@@ -145,14 +145,14 @@ async fn a_put_after_the_end_makes_another_namespace(room: Room) {
 
 async fn upkeep_frees_ended_namespaces_and_no_others(room: Room) {
     for number in 0..3 {
-        let space = idle(&room, &format!("n{number}")).await;
+        let space = create_idle(&room, &format!("n{number}")).await;
         for number in 0..100 {
             space.put(&format!("{number}"), "old").await;
         }
     }
     let kept = room.space("kept");
     kept.put("k", "x").await;
-    room.advance(IDLE + NOTED);
+    room.advance(IDLE + USE_RECORDED_EVERY);
     let again = room.space("n1");
     again.put("5", "new").await;
 
@@ -162,26 +162,26 @@ async fn upkeep_frees_ended_namespaces_and_no_others(room: Room) {
     assert_eq!(again.counts().await, (1, 3));
     assert_eq!(kept.body("k").await.unwrap(), "x");
     assert_eq!(listed(&room).await, ["n1", "kept"]);
-    // entries of the ended life would be counted here
+    // entries of the ended namespace would be counted here
     assert_eq!(again.destroy().await, 1);
 }
 
-async fn a_namespace_that_ends_again_has_nothing_of_either_life(room: Room) {
-    let space = idle(&room, "n").await;
+async fn a_namespace_that_ended_twice_keeps_nothing_of_either_life(room: Room) {
+    let space = create_idle(&room, "n").await;
     space.put("first", "x").await;
-    room.advance(IDLE + NOTED);
+    room.advance(IDLE + USE_RECORDED_EVERY);
     space.put("second", "x").await;
     space.set_idle(Some(IDLE)).await;
-    room.advance(IDLE + NOTED);
+    room.advance(IDLE + USE_RECORDED_EVERY);
 
-    reads_as_never_made(&room, &space).await;
+    assert_never_created(&room, &space).await;
     space.put("third", "x").await;
     assert_eq!(space.keys("", 10).await, ["third"]);
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn the_setting_can_be_changed_and_counts_from_then_on(room: Room) {
-    let space = idle(&room, "n").await;
+async fn a_changed_idle_time_counts_from_the_change(room: Room) {
+    let space = create_idle(&room, "n").await;
     let record = space.record().await.unwrap();
     let end = record.idle.unwrap();
     assert_eq!(end.ttl, IDLE);
@@ -198,17 +198,17 @@ async fn the_setting_can_be_changed_and_counts_from_then_on(room: Room) {
         space.record().await.unwrap().default_lifetime,
         seconds(1_000)
     );
-    room.advance(IDLE + NOTED);
-    reads_as_never_made(&room, &space).await;
+    room.advance(IDLE + USE_RECORDED_EVERY);
+    assert_never_created(&room, &space).await;
 
-    let forever = idle(&room, "m").await;
+    let forever = create_idle(&room, "m").await;
     assert_eq!(forever.set_idle(None).await.idle, None);
     room.advance(10 * IDLE);
     assert_eq!(forever.body("k").await.unwrap(), "x");
 }
 
-async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
-    let space = idle(&room, "n").await;
+async fn a_deleted_namespace_loses_its_idle_time(room: Room) {
+    let space = create_idle(&room, "n").await;
     assert_eq!(space.destroy().await, 1);
 
     space.put("k", "y").await;
@@ -219,8 +219,8 @@ async fn a_deleted_namespace_has_no_end_by_its_earlier_setting(room: Room) {
 }
 
 /// Each worker caches the namespace before the namespace ends, and must not use the cached record afterwards.
-async fn all_workers_see_the_end_at_once(room: Room) {
-    let space = idle(&room, "n").await;
+async fn all_workers_see_the_end_immediately(room: Room) {
+    let space = create_idle(&room, "n").await;
     let workers: Vec<_> = (0..3)
         .map(|_| Space {
             backend: room.backend.for_worker(),
@@ -230,7 +230,7 @@ async fn all_workers_see_the_end_at_once(room: Room) {
     for worker in &workers {
         assert_eq!(worker.body("k").await.unwrap(), "x");
     }
-    room.advance(IDLE + NOTED);
+    room.advance(IDLE + USE_RECORDED_EVERY);
 
     assert_eq!(workers[0].put("new", "z").await.stamp.version, 1);
 
@@ -243,10 +243,10 @@ async fn all_workers_see_the_end_at_once(room: Room) {
     }
 }
 
-async fn of_puts_at_the_end_all_are_kept(room: Room) {
+async fn concurrent_puts_at_the_end_are_all_kept(room: Room) {
     for round in 0..20 {
-        let space = idle(&room, &format!("n{round}")).await;
-        room.advance(IDLE + NOTED);
+        let space = create_idle(&room, &format!("n{round}")).await;
+        room.advance(IDLE + USE_RECORDED_EVERY);
         let puts = (0..8).map(|number| {
             let space = space.clone();
             in_parallel(async move { space.put(&format!("new {number}"), "y").await })
@@ -263,7 +263,7 @@ async fn of_puts_at_the_end_all_are_kept(room: Room) {
 }
 
 async fn several_heads_are_read_together(room: Room) {
-    let space = idle(&room, "n").await;
+    let space = create_idle(&room, "n").await;
     space.put_entry("l", &text("longer")).await;
     let keys = ["l", "none", "k", "l"].map(super::space::key);
     let heads = async || {
@@ -279,21 +279,21 @@ async fn several_heads_are_read_together(room: Room) {
     heads().await;
     room.advance(IDLE - SECOND);
     assert_eq!(heads().await, [Some(6), None, Some(1), Some(6)]);
-    room.advance(IDLE + NOTED);
+    room.advance(IDLE + USE_RECORDED_EVERY);
     assert_eq!(heads().await, [None; 4]);
 }
 
 super::over_every_store! {
-    a_namespace_ends_with_all_that_is_in_it_when_it_is_idle,
-    any_use_of_any_entry_keeps_all_of_them,
-    uses_that_follow_each_other_closely_count_to_the_last,
-    looking_at_a_namespace_is_no_use_of_it,
-    a_put_after_the_end_makes_another_namespace,
+    an_idle_namespace_ends_with_all_its_entries,
+    a_use_of_one_entry_keeps_the_namespace,
+    uses_in_quick_succession_extend_the_lifetime,
+    reading_a_namespace_record_does_not_extend_its_lifetime,
+    a_put_after_the_end_creates_a_new_namespace,
     upkeep_frees_ended_namespaces_and_no_others,
-    a_namespace_that_ends_again_has_nothing_of_either_life,
-    the_setting_can_be_changed_and_counts_from_then_on,
-    a_deleted_namespace_has_no_end_by_its_earlier_setting,
-    all_workers_see_the_end_at_once,
-    of_puts_at_the_end_all_are_kept,
+    a_namespace_that_ended_twice_keeps_nothing_of_either_life,
+    a_changed_idle_time_counts_from_the_change,
+    a_deleted_namespace_loses_its_idle_time,
+    all_workers_see_the_end_immediately,
+    concurrent_puts_at_the_end_are_all_kept,
     several_heads_are_read_together,
 }

@@ -43,8 +43,8 @@ async fn numbers(room: &Room, thread: &Subject) -> Vec<u32> {
     heads.iter().map(|head| head.number).collect()
 }
 
-fn words(checkpoints: &CheckpointImages) -> (u32, Vec<String>) {
-    let word = |saved: &CheckpointImage| {
+fn describe(checkpoints: &CheckpointImages) -> (u32, Vec<String>) {
+    let line = |saved: &CheckpointImage| {
         let mut state = Vec::new();
         saved.state.write_json(&mut state);
         format!(
@@ -59,11 +59,11 @@ fn words(checkpoints: &CheckpointImages) -> (u32, Vec<String>) {
     };
     (
         checkpoints.last,
-        checkpoints.saved.iter().map(word).collect(),
+        checkpoints.saved.iter().map(line).collect(),
     )
 }
 
-async fn with_a_past(room: &Room) -> Subject {
+async fn with_checkpoints_and_gaps(room: &Room) -> Subject {
     let thread = filled(room).await;
     save(room, &thread, Some("before")).await;
     thread.merge(&[set("text", &large("x"))]).await;
@@ -81,8 +81,8 @@ async fn with_a_past(room: &Room) -> Subject {
     thread
 }
 
-async fn an_import_has_checkpoints_and_empty_places(room: Room) {
-    let thread = with_a_past(&room).await;
+async fn an_import_keeps_checkpoints_and_history_gaps(room: Room) {
+    let thread = with_checkpoints_and_gaps(&room).await;
     let image = export(&thread, &room).await.unwrap();
     let copy = room.subject();
 
@@ -91,7 +91,7 @@ async fn an_import_has_checkpoints_and_empty_places(room: Room) {
 
     let again = export(&copy, &room).await.unwrap();
     assert_eq!(content(&again), content(&image));
-    assert_eq!(words(&again.checkpoints), words(&image.checkpoints));
+    assert_eq!(describe(&again.checkpoints), describe(&image.checkpoints));
     assert_eq!(again.checkpoints.last, 3);
     let scope = again.scope.unwrap();
     let seqs: Vec<_> = scope.items.iter().map(|item| item.seq).collect();
@@ -116,7 +116,7 @@ async fn an_import_has_checkpoints_and_empty_places(room: Room) {
     assert_eq!(copy.state().await, thread.state().await);
 }
 
-async fn a_thread_that_is_replaced_loses_its_checkpoints(room: Room) {
+async fn a_replaced_thread_loses_its_checkpoints(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
@@ -135,8 +135,8 @@ async fn a_thread_that_is_replaced_loses_its_checkpoints(room: Room) {
     assert_eq!(save(&room, &thread, None).await, 1);
 }
 
-async fn a_fork_begins_at_a_checkpoint(room: Room) {
-    let source = with_a_past(&room).await;
+async fn a_fork_can_start_from_a_checkpoint(room: Room) {
+    let source = with_checkpoints_and_gaps(&room).await;
     let image = export(&source, &room).await.unwrap();
     for copy in ids(&room, &source) {
         let from = Fork {
@@ -146,9 +146,9 @@ async fn a_fork_begins_at_a_checkpoint(room: Room) {
         let forked = room.backend.fork(&source.id, &copy.id, &from).await;
         assert_eq!(forked.unwrap().stamp.version, 1);
 
-        let found = export(&copy, &room).await.unwrap();
-        let (_, saved) = words(&image.checkpoints);
-        let (thread, state, scope) = content(&found);
+        let forked_image = export(&copy, &room).await.unwrap();
+        let (_, saved) = describe(&image.checkpoints);
+        let (thread, state, scope) = content(&forked_image);
         assert!(saved[0].ends_with(&state), "{state}");
         assert_eq!(scope, image.scope);
         let metadata = format!(
@@ -156,11 +156,11 @@ async fn a_fork_begins_at_a_checkpoint(room: Room) {
             source.id
         );
         assert_eq!(thread.metadata.as_str(), metadata);
-        assert_eq!(words(&found.checkpoints), (0, Vec::new()));
+        assert_eq!(describe(&forked_image.checkpoints), (0, Vec::new()));
         copy.merge(&[set("text", "2")]).await;
         assert_eq!(
-            words(&export(&source, &room).await.unwrap().checkpoints),
-            words(&image.checkpoints)
+            describe(&export(&source, &room).await.unwrap().checkpoints),
+            describe(&image.checkpoints)
         );
     }
     for copy in ids(&room, &source) {
@@ -187,8 +187,8 @@ async fn a_fork_begins_at_a_checkpoint(room: Room) {
     }
 }
 
-async fn a_fork_without_history_gives_no_place_again(room: Room) {
-    let source = with_a_past(&room).await;
+async fn a_fork_without_history_reuses_no_position(room: Room) {
+    let source = with_checkpoints_and_gaps(&room).await;
     for copy in ids(&room, &source) {
         let fork = Fork {
             included: Included {
@@ -217,42 +217,42 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, WriteError>) -> Refusal {
     }
 }
 
-async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
+async fn a_new_thread_of_an_owner_requires_a_reservation(room: Room) {
     let source = filled(&room).await;
     let image = export(&source, &room).await.unwrap();
     for copy in ids(&room, &source) {
-        let unplaced = Fork {
-            has_place: false,
+        let unreserved = Fork {
+            has_reservation: false,
             ..fork(&source)
         };
-        let refused = room.backend.fork(&source.id, &copy.id, &unplaced).await;
-        assert_eq!(refusal(refused), Refusal::NoPlace);
+        let refused = room.backend.fork(&source.id, &copy.id, &unreserved).await;
+        assert_eq!(refusal(refused), Refusal::NoReservation);
         assert!(!copy.exists().await);
     }
     let thread = room.subject();
-    let unplaced = Import {
-        has_place: false,
+    let unreserved = Import {
+        has_reservation: false,
         if_exists: IfExists::Replace,
         ..import(&image, &thread)
     };
-    let refused = room.backend.import(&thread.id, &unplaced).await;
-    assert_eq!(refusal(refused), Refusal::NoPlace);
+    let refused = room.backend.import(&thread.id, &unreserved).await;
+    assert_eq!(refusal(refused), Refusal::NoReservation);
     let bob = Owner::new("bob").unwrap();
     let of_bob = Write {
         owner: OwnerChange::Set(&bob),
         ..thread.blank()
     };
     thread.write(&of_bob).await.unwrap();
-    let refused = room.backend.import(&thread.id, &unplaced).await;
-    assert_eq!(refusal(refused), Refusal::NoPlace);
+    let refused = room.backend.import(&thread.id, &unreserved).await;
+    assert_eq!(refusal(refused), Refusal::NoReservation);
 
-    let placed = Import {
-        has_place: true,
-        ..unplaced
+    let reserved = Import {
+        has_reservation: true,
+        ..unreserved
     };
-    room.backend.import(&thread.id, &placed).await.unwrap();
-    // no reserved place is needed to replace a thread of the same owner
-    room.backend.import(&thread.id, &unplaced).await.unwrap();
+    room.backend.import(&thread.id, &reserved).await.unwrap();
+    // replacing a thread of the same owner requires no reservation
+    room.backend.import(&thread.id, &unreserved).await.unwrap();
 
     let unowned = Image {
         thread: Thread {
@@ -263,7 +263,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
     };
     let other = room.subject();
     let without_owner = Import {
-        has_place: false,
+        has_reservation: false,
         ..import(&unowned, &other)
     };
     room.backend
@@ -273,7 +273,7 @@ async fn a_thread_is_made_for_an_owner_who_has_a_place_for_it(room: Room) {
 }
 
 /// Each export must be consistent even while a writer keeps saving a checkpoint and deleting the previous one.
-async fn an_export_shows_one_moment_of_changing_checkpoints(room: Room) {
+async fn an_export_is_consistent_while_checkpoints_change(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("text", &large("x"))]).await;
     save(&room, &thread, None).await;
@@ -306,10 +306,10 @@ async fn an_export_shows_one_moment_of_changing_checkpoints(room: Room) {
 }
 
 over_every_store_and_confirmed! {
-    an_import_has_checkpoints_and_empty_places,
-    a_thread_that_is_replaced_loses_its_checkpoints,
-    a_fork_begins_at_a_checkpoint,
-    a_fork_without_history_gives_no_place_again,
-    a_thread_is_made_for_an_owner_who_has_a_place_for_it;
-    hurried: an_export_shows_one_moment_of_changing_checkpoints,
+    an_import_keeps_checkpoints_and_history_gaps,
+    a_replaced_thread_loses_its_checkpoints,
+    a_fork_can_start_from_a_checkpoint,
+    a_fork_without_history_reuses_no_position,
+    a_new_thread_of_an_owner_requires_a_reservation;
+    hurried: an_export_is_consistent_while_checkpoints_change,
 }

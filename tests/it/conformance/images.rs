@@ -14,7 +14,7 @@ use super::scope_room::{self, item, set_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the content of `image` without the life and the expiry, for comparisons.
+/// Returns the content of `image` for comparisons, without the expiry and the life (the identifier of one creation).
 pub(crate) fn content(image: &Image) -> (Thread, String, Option<ScopeImage>) {
     let mut thread = image.thread.clone();
     thread.stamp.life = Default::default();
@@ -45,7 +45,7 @@ pub(crate) fn import<'a>(image: &'a Image, thread: &'a Subject) -> Import<'a> {
         image,
         origin: None,
         if_exists: IfExists::Fail,
-        has_place: true,
+        has_reservation: true,
         turn: None,
         idempotency: None,
         policy: &thread.policy,
@@ -64,7 +64,7 @@ async fn try_import(
     }
 }
 
-async fn made(room: &Room, thread: &Subject, import: &Import<'_>) -> Written {
+async fn import_new(room: &Room, thread: &Subject, import: &Import<'_>) -> Written {
     match try_import(room, thread, import).await.unwrap() {
         Imported::Made(written) => written,
         Imported::Skipped(thread) => panic!("{thread:?} was skipped"),
@@ -112,13 +112,13 @@ pub(crate) async fn filled(room: &Room) -> Subject {
     thread
 }
 
-async fn an_import_makes_the_thread_that_was_exported(room: Room) {
+async fn an_import_recreates_the_exported_thread(room: Room) {
     let thread = filled(&room).await;
     let image = export(&thread, &room).await.unwrap();
     let copy = room.subject();
     room.advance(SECOND);
 
-    let written = made(&room, &copy, &import(&image, &copy)).await;
+    let written = import_new(&room, &copy, &import(&image, &copy)).await;
 
     let again = export(&copy, &room).await.unwrap();
     assert_eq!(content(&again), content(&image));
@@ -133,11 +133,11 @@ async fn an_import_makes_the_thread_that_was_exported(room: Room) {
     assert_eq!(after.items().await, before.items().await);
 }
 
-async fn an_imported_thread_goes_on_as_any(room: Room) {
+async fn an_imported_thread_works_like_any_other(room: Room) {
     let thread = filled(&room).await;
     let image = export(&thread, &room).await.unwrap();
     let copy = room.subject();
-    made(&room, &copy, &import(&image, &copy)).await;
+    import_new(&room, &copy, &import(&image, &copy)).await;
 
     for thread in [&thread, &copy] {
         thread.merge(&[push("large", "8"), set("new", "[1]")]).await;
@@ -165,7 +165,7 @@ async fn an_imported_thread_goes_on_as_any(room: Room) {
     assert_eq!(archive.head.history.len(), 3);
 }
 
-async fn a_large_thread_is_moved_whole(room: Room) {
+async fn a_large_thread_is_imported_completely(room: Room) {
     let thread = room.subject();
     let values: Vec<_> = (0..5_000)
         .map(|number| {
@@ -194,7 +194,7 @@ async fn a_large_thread_is_moved_whole(room: Room) {
     let image = export(&thread, &room).await.unwrap();
     let copy = room.subject();
 
-    made(&room, &copy, &import(&image, &copy)).await;
+    import_new(&room, &copy, &import(&image, &copy)).await;
 
     let again = export(&copy, &room).await.unwrap();
     assert_eq!(content(&again), content(&image));
@@ -202,7 +202,7 @@ async fn a_large_thread_is_moved_whole(room: Room) {
     assert_eq!(copy.state().await, thread.state().await);
 }
 
-async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
+async fn an_export_extends_no_lifetime_and_checks_the_owner(room: Room) {
     let thread = filled(&room).await;
     let before = thread.thread().await.unwrap();
     room.advance(100 * SECOND);
@@ -229,7 +229,7 @@ async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
     assert!(export(&thread, &room).await.is_none());
 }
 
-async fn a_thread_that_exists_is_replaced_or_stays(room: Room) {
+async fn an_import_refuses_skips_or_replaces_an_existing_thread(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
     thread.merge(&[set("old", "1")]).await;
@@ -245,14 +245,14 @@ async fn a_thread_that_exists_is_replaced_or_stays(room: Room) {
     let before = thread.thread().await.unwrap();
     match try_import(&room, &thread, &skipping).await.unwrap() {
         Imported::Skipped(thread) => assert_eq!(without_expiry(thread), without_expiry(before)),
-        made => panic!("{made:?}"),
+        imported => panic!("{imported:?}"),
     }
     assert_eq!(thread.state().await.unwrap(), r#"{"old":1}"#);
     let replacing = Import {
         if_exists: IfExists::Replace,
         ..failing
     };
-    made(&room, &thread, &replacing).await;
+    import_new(&room, &thread, &replacing).await;
 
     let again = export(&thread, &room).await.unwrap();
     assert_eq!(content(&again), content(&image));
@@ -269,7 +269,7 @@ async fn a_thread_that_exists_is_replaced_or_stays(room: Room) {
     );
 }
 
-async fn an_import_heeds_tombstones_and_turns(room: Room) {
+async fn an_import_respects_tombstones_and_turns(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
     thread.merge(&[]).await;
@@ -301,15 +301,15 @@ async fn an_import_heeds_tombstones_and_turns(room: Room) {
         turn: Some(take.token),
         ..replacing
     };
-    made(&room, &thread, &by_turn).await;
+    import_new(&room, &thread, &by_turn).await;
     thread.destroy().await;
     let late = try_import(&room, &thread, &replacing).await.unwrap_err();
     assert_eq!(late, Refusal::Destroyed);
     room.advance(thread.policy.tombstone + SECOND);
-    made(&room, &thread, &import(&image, &thread)).await;
+    import_new(&room, &thread, &import(&image, &thread)).await;
 }
 
-async fn a_thread_that_was_created_later_than_now_is_refused(room: Room) {
+async fn an_image_created_in_the_future_is_refused(room: Room) {
     let mut image = export(&filled(&room).await, &room).await.unwrap();
     let now_ms = image.thread.created_ms;
     let [late, next] = [room.subject(), room.subject()];
@@ -321,33 +321,33 @@ async fn a_thread_that_was_created_later_than_now_is_refused(room: Room) {
     assert!(!late.exists().await);
     // a small difference between clocks is allowed
     image.thread.created_ms = now_ms + 30_000;
-    made(&room, &next, &import(&image, &next)).await;
+    import_new(&room, &next, &import(&image, &next)).await;
 }
 
-async fn an_expired_thread_makes_room(room: Room) {
+async fn an_import_replaces_an_expired_thread(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
     thread.merge(&[set("old", "1")]).await;
     room.advance(thread.policy.ttl + SECOND);
 
-    made(&room, &thread, &import(&image, &thread)).await;
+    import_new(&room, &thread, &import(&image, &thread)).await;
 
     let story = room.story(&thread).await;
     assert_eq!(story[1], "#2 v1 expired");
     assert!(story[2].starts_with("#3 v4 created"), "{story:?}");
 }
 
-async fn a_repeat_of_an_import_gets_the_first_answer(room: Room) {
+async fn a_repeated_import_returns_the_first_answer(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
     let first = Import {
         idempotency: Some(once("key", "request")),
         ..import(&image, &thread)
     };
-    let written = made(&room, &thread, &first).await;
+    let written = import_new(&room, &thread, &first).await;
     thread.merge(&[set("later", "1")]).await;
 
-    let again = made(&room, &thread, &first).await;
+    let again = import_new(&room, &thread, &first).await;
 
     assert!(again.replayed);
     assert_eq!((again.stamp, again.thread), (written.stamp, written.thread));
@@ -367,7 +367,7 @@ async fn an_imported_thread_is_in_the_lists_of_its_owner(room: Room) {
     let thread = room.subject();
     room.advance(SECOND);
 
-    made(&room, &thread, &import(&image, &thread)).await;
+    import_new(&room, &thread, &import(&image, &thread)).await;
 
     for order in [ThreadOrder::Created, ThreadOrder::Updated] {
         let page = room
@@ -385,10 +385,10 @@ async fn an_imported_thread_is_in_the_lists_of_its_owner(room: Room) {
     }
 }
 
-async fn a_life_that_an_import_began_is_archived_and_restored_with_its_scope(room: Room) {
+async fn an_imported_thread_is_archived_and_restored_with_its_scope(room: Room) {
     let image = export(&filled(&room).await, &room).await.unwrap();
     let thread = room.subject();
-    made(&room, &thread, &import(&image, &thread)).await;
+    import_new(&room, &thread, &import(&image, &thread)).await;
     let before = export(&thread, &room).await.unwrap();
 
     thread.destroy().await;
@@ -403,7 +403,7 @@ async fn a_life_that_an_import_began_is_archived_and_restored_with_its_scope(roo
 }
 
 /// Each export must be consistent even while a writer stores the same number in the state, an array and the history.
-async fn an_export_shows_one_moment_of_a_thread_that_is_written_to(room: Room) {
+async fn an_export_is_consistent_during_concurrent_writes(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread).keeping(600_000, true);
     let stop = Arc::new(AtomicBool::new(false));
@@ -451,23 +451,27 @@ async fn an_export_shows_one_moment_of_a_thread_that_is_written_to(room: Room) {
             seqs,
             (scope.history().first_seq..scope.next_seq).collect::<Vec<_>>()
         );
-        assert_eq!((scope.next_seq - 1) % 20, 0, "writes come whole");
+        assert_eq!(
+            (scope.next_seq - 1) % 20,
+            0,
+            "a write is exported completely or not at all"
+        );
     }
     stop.store(true, Ordering::Relaxed);
     writer.await.unwrap();
 }
 
 over_every_store_and_confirmed! {
-    an_import_makes_the_thread_that_was_exported,
-    an_imported_thread_goes_on_as_any,
-    a_large_thread_is_moved_whole,
-    an_export_is_no_use_and_shows_no_thread_of_others,
-    a_thread_that_exists_is_replaced_or_stays,
-    an_import_heeds_tombstones_and_turns,
-    a_thread_that_was_created_later_than_now_is_refused,
-    an_expired_thread_makes_room,
-    a_repeat_of_an_import_gets_the_first_answer,
+    an_import_recreates_the_exported_thread,
+    an_imported_thread_works_like_any_other,
+    a_large_thread_is_imported_completely,
+    an_export_extends_no_lifetime_and_checks_the_owner,
+    an_import_refuses_skips_or_replaces_an_existing_thread,
+    an_import_respects_tombstones_and_turns,
+    an_image_created_in_the_future_is_refused,
+    an_import_replaces_an_expired_thread,
+    a_repeated_import_returns_the_first_answer,
     an_imported_thread_is_in_the_lists_of_its_owner,
-    a_life_that_an_import_began_is_archived_and_restored_with_its_scope;
-    hurried: an_export_shows_one_moment_of_a_thread_that_is_written_to,
+    an_imported_thread_is_archived_and_restored_with_its_scope;
+    hurried: an_export_is_consistent_during_concurrent_writes,
 }

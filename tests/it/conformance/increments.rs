@@ -5,7 +5,7 @@ use super::room::{Room, increment, set};
 const NOT_AN_INTEGER: Refusal = Refusal::NotAnInteger { operation: 0 };
 const OVERFLOW: Refusal = Refusal::IntegerOverflow { operation: 0 };
 
-async fn check(room: &Room, stored: Option<&str>, by: i64, wanted: Result<i64, Refusal>) {
+async fn check(room: &Room, stored: Option<&str>, by: i64, expected: Result<i64, Refusal>) {
     let thread = room.subject();
     if let Some(stored) = stored {
         thread.merge(&[set("k", stored)]).await;
@@ -16,10 +16,10 @@ async fn check(room: &Room, stored: Option<&str>, by: i64, wanted: Result<i64, R
     let sum = written.map(|written| written.answers);
     assert_eq!(
         sum,
-        wanted.map(|sum| vec![Answer::Value(sum)]),
+        expected.map(|sum| vec![Answer::Value(sum)]),
         "{stored:?} + {by}"
     );
-    let text = match wanted {
+    let text = match expected {
         Ok(sum) => Some(sum.to_string()),
         Err(_) => stored.map(ToOwned::to_owned),
     };
@@ -57,7 +57,7 @@ async fn sums_are_exact_where_doubles_are_not(room: Room) {
     }
 }
 
-async fn sums_reach_both_ends_of_64_bits_and_no_further(room: Room) {
+async fn sums_outside_64_bits_overflow(room: Room) {
     for (stored, by, sum) in [
         ("9223372036854775806", 1, Ok(i64::MAX)),
         ("9223372036854775807", 0, Ok(i64::MAX)),
@@ -80,7 +80,7 @@ async fn sums_reach_both_ends_of_64_bits_and_no_further(room: Room) {
     }
 }
 
-async fn stored_integers_past_64_bits_overflow_whatever_is_added(room: Room) {
+async fn stored_integers_past_64_bits_always_overflow(room: Room) {
     let huge = "9".repeat(400);
     for stored in [
         "9223372036854775808",
@@ -101,7 +101,7 @@ async fn negative_zero_is_an_integer(room: Room) {
     check(&room, Some("-0"), 0, Ok(0)).await;
 }
 
-async fn other_numbers_and_other_values_are_no_integers(room: Room) {
+async fn non_integers_cannot_be_incremented(room: Room) {
     for stored in [
         "1.0", "-1.0", "1e2", "1E2", "0.5", "-0.0", "\"1\"", "\"\"", "null", "true", "[]", "[1]",
         "{}",
@@ -148,10 +148,10 @@ async fn the_size_follows_the_digits(room: Room) {
 over_every_store! {
     an_absent_key_counts_as_0,
     sums_are_exact_where_doubles_are_not,
-    sums_reach_both_ends_of_64_bits_and_no_further,
-    stored_integers_past_64_bits_overflow_whatever_is_added,
+    sums_outside_64_bits_overflow,
+    stored_integers_past_64_bits_always_overflow,
     negative_zero_is_an_integer,
-    other_numbers_and_other_values_are_no_integers,
+    non_integers_cannot_be_incremented,
     increments_of_one_batch_add_up,
     the_size_follows_the_digits,
 }

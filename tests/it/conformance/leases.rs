@@ -5,14 +5,14 @@ use bytes::Bytes;
 
 use super::room::Room;
 
-const LASTS: Duration = Duration::from_secs(100);
+const LEASE: Duration = Duration::from_secs(100);
 /// Tolerance for delays on a busy machine.
 const MOMENT: Duration = Duration::from_secs(30);
 
 async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
     let mut held = room
         .backend
-        .hold("pool", slots, holder, LASTS)
+        .hold("pool", slots, holder, LEASE)
         .await
         .unwrap();
     held.sort_unstable();
@@ -38,12 +38,12 @@ fn sizes(shares: &[Vec<u16>]) -> Vec<usize> {
     shares.iter().map(Vec::len).collect()
 }
 
-async fn one_holder_has_all(room: Room) {
+async fn a_single_holder_gets_every_slot(room: Room) {
     assert_eq!(hold(&room, 16, "a").await, (0..16).collect::<Vec<_>>());
     assert_eq!(hold(&room, 16, "a").await.len(), 16);
 }
 
-async fn what_is_held_is_nobody_elses_until_it_is_given_back(room: Room) {
+async fn a_held_slot_stays_with_its_holder_until_it_is_given_up(room: Room) {
     hold(&room, 16, "a").await;
 
     let b_first = hold(&room, 16, "b").await;
@@ -55,7 +55,7 @@ async fn what_is_held_is_nobody_elses_until_it_is_given_back(room: Room) {
     assert!(a_then.iter().all(|slot| !b_then.contains(slot)));
 }
 
-async fn the_shares_are_fair(room: Room) {
+async fn slots_are_shared_fairly(room: Room) {
     assert_eq!(sizes(&shares(&room, 16, &["a", "b"]).await), [8, 8]);
     let mut of_three = sizes(&shares(&room, 16, &["a", "b", "c"]).await);
     of_three.sort_unstable();
@@ -64,24 +64,24 @@ async fn the_shares_are_fair(room: Room) {
     assert_eq!(of_four, [4, 4, 4, 4]);
 }
 
-async fn of_more_holders_than_slots_some_have_none(room: Room) {
+async fn surplus_holders_get_no_slot(room: Room) {
     let mut shares = sizes(&shares(&room, 2, &["a", "b", "c"]).await);
     shares.sort_unstable();
     assert_eq!(shares, [0, 1, 1]);
 }
 
-async fn who_renews_keeps_the_same_slots(room: Room) {
+async fn a_holder_that_renews_keeps_its_slots(room: Room) {
     let before = shares(&room, 16, &["a", "b", "c"]).await;
 
     for _ in 0..3 {
-        room.advance(LASTS - MOMENT);
+        room.advance(LEASE - MOMENT);
         assert_eq!(shares(&room, 16, &["a", "b", "c"]).await, before);
     }
 }
 
-async fn what_is_not_renewed_is_free(room: Room) {
+async fn slots_that_are_not_renewed_become_free(room: Room) {
     let before = shares(&room, 16, &["a", "b"]).await;
-    room.advance(LASTS - MOMENT);
+    room.advance(LEASE - MOMENT);
     assert_eq!(hold(&room, 16, "b").await, before[1]);
     room.advance(MOMENT);
 
@@ -89,7 +89,7 @@ async fn what_is_not_renewed_is_free(room: Room) {
     assert!(hold(&room, 16, "a").await.is_empty());
 }
 
-async fn what_is_given_back_is_free_at_once(room: Room) {
+async fn released_slots_are_free_immediately(room: Room) {
     shares(&room, 16, &["a", "b"]).await;
 
     room.backend.release("pool", "a").await.unwrap();
@@ -99,69 +99,72 @@ async fn what_is_given_back_is_free_at_once(room: Room) {
     assert_eq!(hold(&room, 16, "b").await.len(), 16);
 }
 
-async fn pools_are_apart(room: Room) {
+async fn pools_are_independent(room: Room) {
     hold(&room, 16, "a").await;
 
-    let other = room.backend.hold("Other.pool-1_", 4, "b", LASTS).await;
+    let other = room.backend.hold("Other.pool-1_", 4, "b", LEASE).await;
     room.backend.release("pool", "b").await.unwrap();
-    let again = room.backend.hold("Other.pool-1_", 4, "b", LASTS).await;
+    let again = room.backend.hold("Other.pool-1_", 4, "b", LEASE).await;
 
     assert_eq!(other.unwrap(), [0, 1, 2, 3]);
     assert_eq!(again.unwrap(), [0, 1, 2, 3]);
 }
 
-async fn of_many_who_come_at_once_no_two_hold_the_same(room: Room) {
+async fn concurrent_holders_get_distinct_slots(room: Room) {
     let room = Arc::new(room);
-    let all = (0..8).map(|number| {
+    let holders = (0..8).map(|number| {
         let room = Arc::clone(&room);
         tokio::spawn(async move { hold(&room, 16, &format!("holder {number}")).await })
     });
     let mut held = Vec::new();
-    for one in all.collect::<Vec<_>>() {
-        held.extend(one.await.unwrap());
+    for holder in holders.collect::<Vec<_>>() {
+        held.extend(holder.await.unwrap());
     }
 
     held.sort_unstable();
     assert_eq!(held, (0..16).collect::<Vec<_>>());
 }
 
-async fn introduce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
+async fn announce(room: &Room, pool: &str, holder: &str) -> Vec<Option<String>> {
     let backend = &room.backend;
-    let heard = backend.introduce(pool, holder, holder.as_bytes(), None, LASTS);
-    let said = heard.await.unwrap().said.into_iter();
-    let text = |words: Bytes| String::from_utf8(words.to_vec()).unwrap();
-    let mut said: Vec<_> = said.map(|words| words.map(text)).collect();
-    said.sort_unstable();
-    said
+    let answer = backend.announce(pool, holder, holder.as_bytes(), None, LEASE);
+    let announcements = answer.await.unwrap().announcements.into_iter();
+    let decode = |text: Bytes| String::from_utf8(text.to_vec()).unwrap();
+    let mut announcements: Vec<_> = announcements.map(|text| text.map(decode)).collect();
+    announcements.sort_unstable();
+    announcements
 }
 
-fn said(words: &[&str]) -> Vec<Option<String>> {
-    words.iter().map(|word| Some((*word).to_owned())).collect()
+fn announcements(texts: &[&str]) -> Vec<Option<String>> {
+    texts.iter().map(|text| Some((*text).to_owned())).collect()
 }
 
-async fn what_a_holder_says_is_heard_by_all_until_it_ends(room: Room) {
-    assert_eq!(introduce(&room, "pool", "a").await, said(&["a"]));
+async fn announcements_reach_every_holder_until_they_expire(room: Room) {
+    assert_eq!(announce(&room, "pool", "a").await, announcements(&["a"]));
     hold(&room, 16, "a").await;
     assert_eq!(
-        introduce(&room, "pool", "b\n b").await,
-        said(&["a", "b\n b"])
+        announce(&room, "pool", "b\n b").await,
+        announcements(&["a", "b\n b"])
     );
-    assert_eq!(introduce(&room, "other", "c").await, said(&["c"]));
+    assert_eq!(announce(&room, "other", "c").await, announcements(&["c"]));
 
-    room.advance(LASTS - MOMENT);
-    assert_eq!(introduce(&room, "pool", "a").await, said(&["a", "b\n b"]));
+    room.advance(LEASE - MOMENT);
+    assert_eq!(
+        announce(&room, "pool", "a").await,
+        announcements(&["a", "b\n b"])
+    );
     room.advance(MOMENT);
-    assert_eq!(introduce(&room, "pool", "a").await, said(&["a"]));
+    assert_eq!(announce(&room, "pool", "a").await, announcements(&["a"]));
 
     room.backend.release("pool", "a").await.unwrap();
-    assert_eq!(introduce(&room, "pool", "b").await, said(&["b"]));
+    assert_eq!(announce(&room, "pool", "b").await, announcements(&["b"]));
 }
 
-async fn a_note_outlives_those_who_left_it(room: Room) {
+async fn a_note_outlives_its_holders(room: Room) {
     let note = async |holder: &str, new: Option<&str>| {
         let new = new.map(str::as_bytes);
-        let heard = room.backend.introduce("pool", holder, b"", new, LASTS);
-        heard.await.unwrap().note
+        let answer = room.backend.announce("pool", holder, b"", new, LEASE);
+        answer.await.unwrap().note
     };
 
     assert_eq!(note("a", None).await, None);
@@ -169,34 +172,34 @@ async fn a_note_outlives_those_who_left_it(room: Room) {
     assert_eq!(note("b", Some("second")).await.unwrap(), "first");
     room.backend.release("pool", "a").await.unwrap();
     room.backend.release("pool", "b").await.unwrap();
-    room.advance(LASTS * 100);
+    room.advance(LEASE * 100);
     hold(&room, 16, "c").await;
 
     assert_eq!(note("c", None).await.unwrap(), "second");
 }
 
-async fn a_holder_that_says_nothing_is_known_to_be_there(room: Room) {
+async fn a_holder_without_an_announcement_is_listed(room: Room) {
     hold(&room, 16, "silent").await;
 
-    let heard = introduce(&room, "pool", "a").await;
-    room.advance(LASTS);
-    let later = introduce(&room, "pool", "a").await;
+    let before = announce(&room, "pool", "a").await;
+    room.advance(LEASE);
+    let after = announce(&room, "pool", "a").await;
 
-    assert_eq!(heard, [None, Some("a".to_owned())]);
-    assert_eq!(later, said(&["a"]));
+    assert_eq!(before, [None, Some("a".to_owned())]);
+    assert_eq!(after, announcements(&["a"]));
 }
 
 super::over_every_store! {
-    one_holder_has_all,
-    what_is_held_is_nobody_elses_until_it_is_given_back,
-    the_shares_are_fair,
-    of_more_holders_than_slots_some_have_none,
-    who_renews_keeps_the_same_slots,
-    what_is_not_renewed_is_free,
-    what_is_given_back_is_free_at_once,
-    what_a_holder_says_is_heard_by_all_until_it_ends,
-    a_holder_that_says_nothing_is_known_to_be_there,
-    a_note_outlives_those_who_left_it,
-    pools_are_apart,
-    of_many_who_come_at_once_no_two_hold_the_same,
+    a_single_holder_gets_every_slot,
+    a_held_slot_stays_with_its_holder_until_it_is_given_up,
+    slots_are_shared_fairly,
+    surplus_holders_get_no_slot,
+    a_holder_that_renews_keeps_its_slots,
+    slots_that_are_not_renewed_become_free,
+    released_slots_are_free_immediately,
+    announcements_reach_every_holder_until_they_expire,
+    a_holder_without_an_announcement_is_listed,
+    a_note_outlives_its_holders,
+    pools_are_independent,
+    concurrent_holders_get_distinct_slots,
 }

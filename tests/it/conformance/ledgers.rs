@@ -9,7 +9,7 @@ use threadkeep_store::{Holding, Ledger, LedgerChange, LedgerSignals, PendingEven
 
 use super::room::Room;
 
-const LASTS: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(10);
 const CONSUMER: &str = "app.mailer";
 const SLOT: Holding<'_> = Holding {
     consumer: CONSUMER,
@@ -42,7 +42,7 @@ async fn open(room: &Room, consumer: &str) -> Vec<Position> {
 }
 
 async fn hold(room: &Room, holder: &str) -> Vec<u16> {
-    room.backend.hold(CONSUMER, 4, holder, LASTS).await.unwrap()
+    room.backend.hold(CONSUMER, 4, holder, LEASE).await.unwrap()
 }
 
 async fn commit(room: &Room, change: &LedgerChange) -> bool {
@@ -87,7 +87,7 @@ fn change() -> LedgerChange {
     }
 }
 
-async fn a_ledger_begins_where_it_is_told_to(room: Room) {
+async fn a_ledger_starts_at_the_given_cursors(room: Room) {
     let start = open(&room, CONSUMER).await;
 
     let expected = Ledger {
@@ -100,7 +100,7 @@ async fn a_ledger_begins_where_it_is_told_to(room: Room) {
     assert!(parked(&room).await.is_empty());
 }
 
-async fn who_is_known_is_not_made_again(room: Room) {
+async fn opening_an_existing_ledger_changes_nothing(room: Room) {
     let start = open(&room, CONSUMER).await;
 
     let other = vec![Position::default(); start.len()];
@@ -110,7 +110,7 @@ async fn who_is_known_is_not_made_again(room: Room) {
     assert_eq!(consumers(&room).await, [CONSUMER]);
 }
 
-async fn who_is_not_known_has_no_ledger(room: Room) {
+async fn an_unknown_consumer_has_no_ledger(room: Room) {
     let backend = &room.backend;
 
     assert_eq!(backend.load_ledger(CONSUMER).await.unwrap(), None);
@@ -121,7 +121,7 @@ async fn who_is_not_known_has_no_ledger(room: Room) {
     backend.drop_ledger(CONSUMER).await.unwrap();
 }
 
-async fn all_consumers_are_named(room: Room) {
+async fn all_consumers_are_listed(room: Room) {
     for consumer in ["webhook.b", "app.a", "c"] {
         open(&room, consumer).await;
     }
@@ -130,7 +130,7 @@ async fn all_consumers_are_named(room: Room) {
     assert_eq!(consumers(&room).await, ["app.a", "webhook.b"]);
 }
 
-async fn a_change_is_written_down_whole(room: Room) {
+async fn a_commit_stores_the_whole_change(room: Room) {
     let mut cursors = open(&room, CONSUMER).await;
     hold(&room, "me").await;
 
@@ -150,7 +150,7 @@ async fn a_change_is_written_down_whole(room: Room) {
     assert_eq!(parked(&room).await, change().parked);
 }
 
-async fn what_is_written_twice_is_written_once(room: Room) {
+async fn a_repeated_commit_changes_nothing(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     commit(&room, &change()).await;
@@ -162,7 +162,7 @@ async fn what_is_written_twice_is_written_once(room: Room) {
     assert_eq!(parked(&room).await, given_up);
 }
 
-async fn what_comes_late_moves_no_cursor_back(room: Room) {
+async fn a_late_commit_moves_no_cursor_back(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     let cursor = |bucket, at| LedgerChange {
@@ -183,7 +183,7 @@ async fn what_comes_late_moves_no_cursor_back(room: Room) {
     );
 }
 
-async fn a_change_of_nothing_changes_nothing(room: Room) {
+async fn an_empty_commit_changes_nothing(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     commit(&room, &change()).await;
@@ -194,7 +194,7 @@ async fn a_change_of_nothing_changes_nothing(room: Room) {
     assert_eq!(load(&room).await, ledger);
 }
 
-async fn pending_events_are_tried_again_and_then_done_or_parked(room: Room) {
+async fn pending_events_are_retried_and_then_done_or_parked(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     let (one, two, three) = (event(0, 1, 0), event(0, 2, 0), event(1, 3, 0));
@@ -217,15 +217,15 @@ async fn pending_events_are_tried_again_and_then_done_or_parked(room: Room) {
     assert_eq!(parked(&room).await, [(three, record("given up"))]);
 }
 
-async fn some_pending_events_are_listed_with_the_number_of_all(room: Room) {
+async fn pending_events_are_listed_up_to_a_limit_with_their_total(room: Room) {
     assert_eq!(pending(&room, 10).await, PendingEvents::default());
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
-    let all: Vec<_> = (0..300)
+    let events: Vec<_> = (0..300)
         .map(|number| (event(3, number, 0), record(&number.to_string())))
         .collect();
     let change = LedgerChange {
-        pending: all.clone(),
+        pending: events.clone(),
         ..LedgerChange::default()
     };
     commit(&room, &change).await;
@@ -234,27 +234,27 @@ async fn some_pending_events_are_listed_with_the_number_of_all(room: Room) {
         let found = pending(&room, limit).await;
         assert_eq!(found.total, 300);
         let distinct: HashSet<_> = found.some.iter().collect();
-        assert_eq!(distinct.len(), limit.min(300), "of at most {limit}");
-        assert!(distinct.iter().all(|event| all.contains(event)));
+        assert_eq!(distinct.len(), limit.min(300), "with limit {limit}");
+        assert!(distinct.iter().all(|event| events.contains(event)));
     }
 }
 
-async fn only_who_holds_the_lease_writes(room: Room) {
+async fn only_the_lease_holder_can_commit(room: Room) {
     let start = open(&room, CONSUMER).await;
     let refused = async || !commit(&room, &change()).await;
 
-    assert!(refused().await, "nobody holds it");
+    assert!(refused().await, "nobody holds the lease");
     hold(&room, "other").await;
-    assert!(refused().await, "another holds it");
+    assert!(refused().await, "another holder has the lease");
     room.backend.release(CONSUMER, "other").await.unwrap();
     hold(&room, "me").await;
-    room.advance(LASTS);
-    assert!(refused().await, "it is over");
+    room.advance(LEASE);
+    assert!(refused().await, "the lease has expired");
     hold(&room, "other").await;
-    assert!(refused().await, "another took it");
+    assert!(refused().await, "another holder took the lease");
     let foreign = Holding { slot: 7, ..SLOT };
     let done = room.backend.commit(&foreign, &change()).await;
-    assert!(!done.unwrap(), "there is no such slot");
+    assert!(!done.unwrap(), "the slot does not exist");
 
     let ledger = Ledger {
         cursors: start,
@@ -264,12 +264,12 @@ async fn only_who_holds_the_lease_writes(room: Room) {
     assert!(parked(&room).await.is_empty());
 }
 
-async fn who_renews_the_lease_goes_on_writing(room: Room) {
+async fn a_holder_that_renews_its_lease_can_commit(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
 
     for _ in 0..3 {
-        room.advance(LASTS - Duration::from_secs(1));
+        room.advance(LEASE - Duration::from_secs(1));
         hold(&room, "me").await;
         assert!(commit(&room, &change()).await);
     }
@@ -297,7 +297,7 @@ async fn a_dropped_consumer_leaves_nothing(room: Room) {
     assert_eq!(load(&room).await, fresh);
 }
 
-async fn a_lease_alone_makes_no_ledger(room: Room) {
+async fn a_lease_alone_creates_no_ledger(room: Room) {
     hold(&room, "me").await;
 
     assert!(!commit(&room, &change()).await);
@@ -324,10 +324,10 @@ async fn parked_events_are_listed_by_position_and_then_bucket(room: Room) {
     };
     commit(&room, &change).await;
 
-    let listed = async |after, most| {
-        let parked = room.backend.parked(CONSUMER, after, most).await.unwrap();
-        let right = parked.iter().all(|(id, text)| *text == id.to_string());
-        assert!(right);
+    let listed = async |after, limit| {
+        let parked = room.backend.parked(CONSUMER, after, limit).await.unwrap();
+        let records_match = parked.iter().all(|(id, text)| *text == id.to_string());
+        assert!(records_match);
         parked.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
     };
 
@@ -338,8 +338,8 @@ async fn parked_events_are_listed_by_position_and_then_bucket(room: Room) {
     assert!(listed(Some(sorted[4]), 100).await.is_empty());
 }
 
-async fn of_too_many_parked_events_the_oldest_are_given_up(room: Room) {
-    const MOST: u64 = 100_000;
+async fn the_oldest_parked_events_are_dropped_at_the_limit(room: Room) {
+    const PARKED_MAX: u64 = 100_000;
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     let park = async |numbers: std::ops::Range<u64>| {
@@ -352,16 +352,16 @@ async fn of_too_many_parked_events_the_oldest_are_given_up(room: Room) {
     };
     let oldest = async || parked(&room).await[0].0.position.ms;
 
-    for start in (10..MOST + 10).step_by(10_000) {
+    for start in (10..PARKED_MAX + 10).step_by(10_000) {
         park(start..start + 10_000).await;
     }
-    let of_just_enough = oldest().await;
+    let oldest_at_limit = oldest().await;
     park(1..3).await;
-    let of_older_ones = oldest().await;
-    park(MOST + 10..MOST + 20).await;
+    let oldest_after_older = oldest().await;
+    park(PARKED_MAX + 10..PARKED_MAX + 20).await;
 
     let ids = [event(0, 19, 0), event(0, 20, 0)].map(|id| (id, record("again")));
-    assert_eq!((of_just_enough, of_older_ones), (10, 10));
+    assert_eq!((oldest_at_limit, oldest_after_older), (10, 10));
     assert_eq!(oldest().await, 20);
     assert_eq!(room.backend.replay(CONSUMER, &ids).await.unwrap(), 1);
 }
@@ -427,7 +427,7 @@ async fn forgotten_events_are_neither_pending_nor_parked(room: Room) {
     assert_eq!(consumers(&room).await, [CONSUMER]);
 }
 
-async fn a_holder_from_before_an_erasure_writes_nothing(room: Room) {
+async fn a_holder_that_predates_an_erasure_cannot_commit(room: Room) {
     open(&room, CONSUMER).await;
     hold(&room, "me").await;
     assert!(commit(&room, &change()).await);
@@ -445,14 +445,14 @@ async fn a_holder_from_before_an_erasure_writes_nothing(room: Room) {
     let after = load(&room).await;
     assert_eq!(after.pending, before.pending);
     assert_eq!(after.signals, signals(&room).await);
-    let anew = Holding {
+    let renewed = Holding {
         erasures: after.signals.erasures,
         ..SLOT
     };
-    assert!(room.backend.commit(&anew, &late).await.unwrap());
+    assert!(room.backend.commit(&renewed, &late).await.unwrap());
 }
 
-async fn consumers_are_apart(room: Room) {
+async fn consumers_are_independent(room: Room) {
     open(&room, CONSUMER).await;
     let start = open(&room, "app.mailer2").await;
     hold(&room, "me").await;
@@ -470,24 +470,24 @@ async fn consumers_are_apart(room: Room) {
 }
 
 super::over_every_store! {
-    a_ledger_begins_where_it_is_told_to,
-    who_is_known_is_not_made_again,
-    who_is_not_known_has_no_ledger,
-    all_consumers_are_named,
-    a_change_is_written_down_whole,
-    what_is_written_twice_is_written_once,
-    what_comes_late_moves_no_cursor_back,
-    a_change_of_nothing_changes_nothing,
-    pending_events_are_tried_again_and_then_done_or_parked,
-    some_pending_events_are_listed_with_the_number_of_all,
-    only_who_holds_the_lease_writes,
-    who_renews_the_lease_goes_on_writing,
+    a_ledger_starts_at_the_given_cursors,
+    opening_an_existing_ledger_changes_nothing,
+    an_unknown_consumer_has_no_ledger,
+    all_consumers_are_listed,
+    a_commit_stores_the_whole_change,
+    a_repeated_commit_changes_nothing,
+    a_late_commit_moves_no_cursor_back,
+    an_empty_commit_changes_nothing,
+    pending_events_are_retried_and_then_done_or_parked,
+    pending_events_are_listed_up_to_a_limit_with_their_total,
+    only_the_lease_holder_can_commit,
+    a_holder_that_renews_its_lease_can_commit,
     a_dropped_consumer_leaves_nothing,
-    a_lease_alone_makes_no_ledger,
+    a_lease_alone_creates_no_ledger,
     parked_events_are_listed_by_position_and_then_bucket,
-    of_too_many_parked_events_the_oldest_are_given_up,
+    the_oldest_parked_events_are_dropped_at_the_limit,
     replayed_events_are_pending_again_and_counted,
     forgotten_events_are_neither_pending_nor_parked,
-    a_holder_from_before_an_erasure_writes_nothing,
-    consumers_are_apart,
+    a_holder_that_predates_an_erasure_cannot_commit,
+    consumers_are_independent,
 }

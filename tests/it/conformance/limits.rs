@@ -37,7 +37,7 @@ async fn a_state_may_fill_the_documented_limit_to_the_byte(room: Room) {
     assert_eq!(thread.state().await.unwrap().len(), limit);
 }
 
-async fn every_operation_is_held_to_the_byte(room: Room) {
+async fn every_operation_is_limited_to_the_byte(room: Room) {
     for (before, operation, bytes) in [
         (set("k", "9"), increment("k", 1), r#"{"k":10}"#.len()),
         (set("k", "[1]"), push("k", "2"), r#"{"k":[1,2]}"#.len()),
@@ -46,14 +46,14 @@ async fn every_operation_is_held_to_the_byte(room: Room) {
         (set("k", "1"), push("l", "1"), r#"{"k":1,"l":[1]}"#.len()),
         (set("k", "1"), increment("l", 1), r#"{"k":1,"l":1}"#.len()),
     ] {
-        for (room_left, fits) in [(0, true), (1, false)] {
-            let thread = room.subject_under(limited((bytes - room_left) as u64));
+        for (missing_bytes, fits) in [(0, true), (1, false)] {
+            let thread = room.subject_under(limited((bytes - missing_bytes) as u64));
             let size_bytes = thread.merge(std::slice::from_ref(&before)).await.size_bytes;
 
             let written = thread.try_merge(std::slice::from_ref(&operation)).await;
 
             let refusal = Refusal::StateTooLarge {
-                limit_bytes: (bytes - room_left) as u64,
+                limit_bytes: (bytes - missing_bytes) as u64,
                 size_bytes,
                 attempted_bytes: bytes as u64,
             };
@@ -64,17 +64,19 @@ async fn every_operation_is_held_to_the_byte(room: Room) {
     }
 }
 
-async fn long_arrays_are_held_to_the_byte(room: Room) {
+async fn long_arrays_are_limited_to_the_byte(room: Room) {
     let thread = room.subject_under(limited(10_000));
     thread.merge(&[set("k", "[1]")]).await;
     let mut size_bytes = 9;
     while size_bytes + 101 <= 9_990 {
         size_bytes = thread.merge(&[push("k", &string(100))]).await.size_bytes;
     }
-    let room_left = usize::try_from(10_000 - size_bytes).unwrap() - 1;
+    let spare_bytes = usize::try_from(10_000 - size_bytes).unwrap() - 1;
 
-    let refused = thread.try_merge(&[push("k", &string(room_left + 1))]).await;
-    let full = thread.merge(&[push("k", &string(room_left))]).await;
+    let refused = thread
+        .try_merge(&[push("k", &string(spare_bytes + 1))])
+        .await;
+    let full = thread.merge(&[push("k", &string(spare_bytes))]).await;
 
     assert_eq!(
         refused,
@@ -104,7 +106,7 @@ async fn a_window_makes_room_in_the_same_write(room: Room) {
     );
 }
 
-async fn only_the_result_of_a_batch_is_judged(room: Room) {
+async fn limits_apply_to_the_result_of_a_batch(room: Room) {
     let policy = ThreadPolicy {
         max_keys: 2,
         ..limited(100)
@@ -158,7 +160,7 @@ async fn a_key_past_the_limit_is_refused(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"x":1,"y":1,"z":1}"#);
 }
 
-async fn ten_thousand_keys_fit_by_default_and_no_more(room: Room) {
+async fn the_default_limit_is_ten_thousand_keys(room: Room) {
     let thread = room.subject();
     for batch in 0..10 {
         let keys = (0..1_000).map(|n| set(&format!("k{batch}{n:03}"), "0"));
@@ -176,7 +178,7 @@ async fn ten_thousand_keys_fit_by_default_and_no_more(room: Room) {
     );
 }
 
-async fn too_large_is_told_before_too_many_keys(room: Room) {
+async fn the_size_limit_is_checked_before_the_key_limit(room: Room) {
     let policy = ThreadPolicy {
         max_keys: 1,
         ..limited(20)
@@ -209,7 +211,7 @@ async fn metadata_may_fill_its_limit_to_the_byte(room: Room) {
     assert_eq!(object.stamp.version, 1);
 }
 
-async fn metadata_is_no_part_of_the_size(room: Room) {
+async fn metadata_does_not_count_toward_the_size(room: Room) {
     let thread = room.subject_under(limited(20));
 
     let written = thread.set_metadata(&metadata(1_000)).await.unwrap();
@@ -218,7 +220,7 @@ async fn metadata_is_no_part_of_the_size(room: Room) {
     assert_eq!(thread.state().await.unwrap(), "{}");
 }
 
-async fn metadata_that_is_refused_takes_the_operations_with_it(room: Room) {
+async fn refused_metadata_discards_the_operations(room: Room) {
     let thread = room.subject();
     let change = MetadataChange {
         new: json(&metadata(16_385)),
@@ -237,7 +239,7 @@ async fn metadata_that_is_refused_takes_the_operations_with_it(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn operations_that_are_refused_take_the_metadata_with_them(room: Room) {
+async fn refused_operations_discard_the_metadata(room: Room) {
     let thread = room.subject_under(limited(20));
     thread.merge(&[set("k", "1")]).await;
     let change = MetadataChange {
@@ -260,7 +262,7 @@ async fn operations_that_are_refused_take_the_metadata_with_them(room: Room) {
     assert_eq!(object.ttl, thread.policy.ttl);
 }
 
-async fn a_first_write_that_is_too_large_makes_no_thread(room: Room) {
+async fn a_first_write_that_is_too_large_creates_no_thread(room: Room) {
     let thread = room.subject_under(limited(20));
 
     let refused = thread
@@ -280,16 +282,16 @@ async fn a_first_write_that_is_too_large_makes_no_thread(room: Room) {
 
 over_every_store! {
     a_state_may_fill_the_documented_limit_to_the_byte,
-    every_operation_is_held_to_the_byte,
-    long_arrays_are_held_to_the_byte,
+    every_operation_is_limited_to_the_byte,
+    long_arrays_are_limited_to_the_byte,
     a_window_makes_room_in_the_same_write,
-    only_the_result_of_a_batch_is_judged,
+    limits_apply_to_the_result_of_a_batch,
     a_key_past_the_limit_is_refused,
-    ten_thousand_keys_fit_by_default_and_no_more,
-    too_large_is_told_before_too_many_keys,
+    the_default_limit_is_ten_thousand_keys,
+    the_size_limit_is_checked_before_the_key_limit,
     metadata_may_fill_its_limit_to_the_byte,
-    metadata_is_no_part_of_the_size,
-    metadata_that_is_refused_takes_the_operations_with_it,
-    operations_that_are_refused_take_the_metadata_with_them,
-    a_first_write_that_is_too_large_makes_no_thread,
+    metadata_does_not_count_toward_the_size,
+    refused_metadata_discards_the_operations,
+    refused_operations_discard_the_metadata,
+    a_first_write_that_is_too_large_creates_no_thread,
 }

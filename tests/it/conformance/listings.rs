@@ -21,8 +21,8 @@ async fn add(room: &Room, listing: Listing<'_>, member: &str, at_ms: u64) {
     added.await.unwrap();
 }
 
-async fn page(room: &Room, listing: Listing<'_>, offset: u64, most: usize) -> Vec<String> {
-    let page = room.backend.list_page(&listing, offset, most);
+async fn page(room: &Room, listing: Listing<'_>, offset: u64, limit: usize) -> Vec<String> {
+    let page = room.backend.list_page(&listing, offset, limit);
     page.await.unwrap()
 }
 
@@ -30,20 +30,20 @@ async fn all(room: &Room, listing: Listing<'_>) -> Vec<String> {
     page(room, listing, 0, 1_000).await
 }
 
-async fn due(room: &Room, by_ms: u64, most: usize) -> Vec<String> {
-    let due = room.backend.list_due(HANDLES.name, by_ms, most);
+async fn due(room: &Room, by_ms: u64, limit: usize) -> Vec<String> {
+    let due = room.backend.list_due(HANDLES.name, by_ms, limit);
     due.await.unwrap()
 }
 
 async fn remove(room: &Room, members: &[&str]) {
-    let members: Vec<_> = members.iter().map(|it| (*it).to_owned()).collect();
+    let members: Vec<_> = members.iter().map(|member| (*member).to_owned()).collect();
     let removed = room.backend.list_remove(HANDLES.name, &members);
     removed.await.unwrap();
 }
 
-async fn look_again(room: &Room, member: &str, look_ms: u64) {
-    let members = [(member.to_owned(), look_ms)];
-    let moved = room.backend.list_look_again(HANDLES.name, &members);
+async fn schedule_check(room: &Room, member: &str, check_ms: u64) {
+    let members = [(member.to_owned(), check_ms)];
+    let moved = room.backend.list_reschedule(HANDLES.name, &members);
     moved.await.unwrap();
 }
 
@@ -53,11 +53,11 @@ async fn an_unknown_list_is_empty(room: Room) {
     assert!(due(&room, u64::MAX >> 12, 10).await.is_empty());
     remove(&room, &["a"]).await;
     remove(&room, &[]).await;
-    look_again(&room, "a", 1).await;
+    schedule_check(&room, "a", 1).await;
     assert!(due(&room, u64::MAX >> 12, 10).await.is_empty());
 }
 
-async fn the_newest_comes_first(room: Room) {
+async fn the_newest_member_comes_first(room: Room) {
     for (member, at_ms) in [("b", 2_000), ("a", 3_000), ("c", 1_000)] {
         add(&room, HANDLES, member, at_ms).await;
     }
@@ -65,7 +65,7 @@ async fn the_newest_comes_first(room: Room) {
     assert_eq!(all(&room, HANDLES).await, ["a", "b", "c"]);
 }
 
-async fn members_of_one_time_are_in_one_order(room: Room) {
+async fn members_of_equal_times_have_a_fixed_order(room: Room) {
     for member in ["b", "c", "a"] {
         add(&room, HANDLES, member, 1_000).await;
     }
@@ -87,7 +87,7 @@ async fn pages_begin_at_any_offset(room: Room) {
     assert_eq!(page(&room, HANDLES, 8, 1_000_000).await, ["1", "0"]);
 }
 
-async fn an_owner_sees_what_is_its_own(room: Room) {
+async fn an_owner_sees_only_its_members(room: Room) {
     add(&room, of("a"), "1", 1_000).await;
     add(&room, of("b"), "2", 2_000).await;
     add(&room, of("a"), "3", 3_000).await;
@@ -100,7 +100,7 @@ async fn an_owner_sees_what_is_its_own(room: Room) {
     assert!(all(&room, of("c")).await.is_empty());
 }
 
-async fn owners_are_any_text(room: Room) {
+async fn an_owner_may_be_any_text(room: Room) {
     let owners = ["", " ", "a", "A", "a:b", "é", "e\u{301}", "{x}", "a\n", "*"];
     for (number, owner) in owners.iter().enumerate() {
         add(&room, of(owner), &number.to_string(), 1_000).await;
@@ -111,7 +111,7 @@ async fn owners_are_any_text(room: Room) {
     }
 }
 
-async fn what_is_added_again_keeps_its_place(room: Room) {
+async fn a_member_that_is_added_again_keeps_its_position(room: Room) {
     add(&room, of("a"), "1", 1_000).await;
     add(&room, of("a"), "2", 2_000).await;
 
@@ -122,7 +122,7 @@ async fn what_is_added_again_keeps_its_place(room: Room) {
     assert_eq!(due(&room, 2_000, 10).await, ["1"]);
 }
 
-async fn what_is_removed_is_in_no_part(room: Room) {
+async fn a_removed_member_is_in_no_list(room: Room) {
     add(&room, of("a"), "1", 1_000).await;
     add(&room, of("b"), "2", 2_000).await;
     add(&room, HANDLES, "3", 3_000).await;
@@ -142,8 +142,8 @@ async fn what_is_removed_is_in_no_part(room: Room) {
 }
 
 async fn the_most_overdue_come_first(room: Room) {
-    for (member, look_ms) in [("a", 500), ("b", 300), ("c", 400), ("d", 300)] {
-        let added = room.backend.list_add(&HANDLES, member, 1, look_ms);
+    for (member, check_ms) in [("a", 500), ("b", 300), ("c", 400), ("d", 300)] {
+        let added = room.backend.list_add(&HANDLES, member, 1, check_ms);
         added.await.unwrap();
     }
 
@@ -155,24 +155,24 @@ async fn the_most_overdue_come_first(room: Room) {
     assert_eq!(all(&room, HANDLES).await.len(), 4);
 }
 
-async fn what_was_looked_at_is_due_at_another_time(room: Room) {
+async fn a_checked_member_is_due_at_its_next_check(room: Room) {
     for member in ["a", "b"] {
         add(&room, HANDLES, member, 1_000).await;
     }
 
-    look_again(&room, "a", 5_000).await;
-    look_again(&room, "b", 1_500).await;
-    look_again(&room, "unknown", 1).await;
+    schedule_check(&room, "a", 5_000).await;
+    schedule_check(&room, "b", 1_500).await;
+    schedule_check(&room, "unknown", 1).await;
 
     assert_eq!(due(&room, 4_999, 10).await, ["b"]);
     assert_eq!(due(&room, 5_000, 10).await, ["b", "a"]);
     remove(&room, &["a"]).await;
-    look_again(&room, "a", 1).await;
+    schedule_check(&room, "a", 1).await;
     assert_eq!(due(&room, 10_000, 10).await, ["b"]);
     assert_eq!(all(&room, HANDLES).await, ["b"]);
 }
 
-async fn lists_of_other_names_are_apart(room: Room) {
+async fn lists_with_different_names_are_independent(room: Room) {
     let sessions = Listing {
         name: "sessions",
         owner: Some("a"),
@@ -185,15 +185,15 @@ async fn lists_of_other_names_are_apart(room: Room) {
 
     assert!(all(&room, HANDLES).await.is_empty());
     assert_eq!(all(&room, sessions).await, ["2", "1"]);
-    let whole = Listing {
+    let unfiltered = Listing {
         owner: None,
         ..sessions
     };
-    assert_eq!(all(&room, whole).await, ["2", "1"]);
+    assert_eq!(all(&room, unfiltered).await, ["2", "1"]);
     assert!(due(&room, 100_000, 10).await.is_empty());
 }
 
-async fn members_can_be_thousands(room: Room) {
+async fn a_list_may_have_thousands_of_members(room: Room) {
     let members = (0..3_000_u64).map(|number| {
         let room = &room;
         async move {
@@ -213,15 +213,15 @@ async fn members_can_be_thousands(room: Room) {
 
 super::over_every_store_and_confirmed! {
     an_unknown_list_is_empty,
-    the_newest_comes_first,
-    members_of_one_time_are_in_one_order,
+    the_newest_member_comes_first,
+    members_of_equal_times_have_a_fixed_order,
     pages_begin_at_any_offset,
-    an_owner_sees_what_is_its_own,
-    owners_are_any_text,
-    what_is_added_again_keeps_its_place,
-    what_is_removed_is_in_no_part,
+    an_owner_sees_only_its_members,
+    an_owner_may_be_any_text,
+    a_member_that_is_added_again_keeps_its_position,
+    a_removed_member_is_in_no_list,
     the_most_overdue_come_first,
-    what_was_looked_at_is_due_at_another_time,
-    lists_of_other_names_are_apart,
-    members_can_be_thousands,
+    a_checked_member_is_due_at_its_next_check,
+    lists_with_different_names_are_independent,
+    a_list_may_have_thousands_of_members,
 }

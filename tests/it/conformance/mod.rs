@@ -17,17 +17,17 @@ const ATTEMPTS: usize = 10;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Runs `case` on a new store. Retries a case that advanced the clock and failed slowly, because its data may have
-/// expired.
-pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) -> Boxed<()>) {
+/// Runs `case` on a new store. Retries a case that advanced the clock and then failed after a long time, because its
+/// data may have expired.
+pub(crate) async fn in_time(new_room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) -> Boxed<()>) {
     for attempt in 1.. {
-        let room = room().await;
+        let room = new_room().await;
         let (clock, start) = (room.clock.clone(), Instant::now());
         let Err(panic) = AssertUnwindSafe(case(room)).catch_unwind().await else {
             return;
         };
-        let proves_nothing = clock.ahead_ms() > 0 && start.elapsed() > MIN_REMAINING;
-        if !proves_nothing || attempt == ATTEMPTS {
+        let is_inconclusive = clock.ahead_ms() > 0 && start.elapsed() > MIN_REMAINING;
+        if !is_inconclusive || attempt == ATTEMPTS {
             resume_unwind(panic);
         }
     }

@@ -1,5 +1,5 @@
-//! Model responses: no matter where the driver fails, each tool call runs once, and a conversation gets all items of a
-//! response or none.
+//! Model responses: wherever the driver (the process that runs a response) fails, each tool call runs once, and a
+//! conversation gets all items of a response or none.
 
 use std::fmt;
 use std::future::pending;
@@ -15,7 +15,7 @@ use threadkeep_domain::{
     ThreadId, TurnToken, Usage,
 };
 use threadkeep_responses::{
-    AnswerPart, Catalog, CatalogEntry, Finish, FollowedResponse, InputItem, MediaPlace,
+    AnswerPart, Catalog, CatalogEntry, Finish, FollowedResponse, InputItem, MediaCarrier,
     MessageWindow, MissingThread, Model, ModelAnswer, NewResponse, NoStatelessTools, Parameters,
     Piece, Protocol, Question, ResponseContext, ResponseError, ResponseRequest, ResponseService,
     ResponseSettings, ResponseStores, StateTools, StatelessSet, TextKind, ToolChoice,
@@ -23,7 +23,7 @@ use threadkeep_responses::{
 };
 use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
-    Reader, ResponseView, Responses, StoreError, Told, WriteError,
+    Reader, ResponseEvents, ResponseView, Responses, StoreError, WriteError,
 };
 use tokio::sync::Notify;
 use tokio::sync::mpsc::Sender;
@@ -32,7 +32,7 @@ use tokio::time::timeout;
 use super::room::{Room, json};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// Time limit for a response. Long enough even on half a core.
+/// Time limit for a response, long enough for a machine with half a CPU core.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A model that calls `kv_increment` until its prompt contains `steps` results, and then answers.
@@ -94,7 +94,7 @@ impl Model for Counting {
             (false, _) => vec![message("done")],
         };
         if let Some(pieces) = pieces {
-            say(pieces, calls, self.thinks).await;
+            send_answer(pieces, calls, self.thinks).await;
         }
         Ok(ModelAnswer {
             parts,
@@ -107,7 +107,7 @@ impl Model for Counting {
         })
     }
 
-    fn takes(&self, _: MediaPlace, _: &str) -> bool {
+    fn takes(&self, _: MediaCarrier, _: &str) -> bool {
         true
     }
 }
@@ -119,7 +119,7 @@ fn thought(text: &str) -> Json {
 }
 
 /// Sends the pieces of an answer. If `calls` is false, voids the answer halfway and sends it again.
-async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
+async fn send_answer(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let message = |part| Piece::Message {
         part,
         message: json("[]"),
@@ -127,7 +127,7 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let text = |part, kind, text: &str| Piece::Text {
         part,
         kind,
-        place: 0,
+        text_index: 0,
         text: text.into(),
     };
     let part = usize::from(thinks);
@@ -154,25 +154,25 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
             item: thought("hm"),
         },
     ];
-    let said = match (calls, thinks) {
+    let answer = match (calls, thinks) {
         (true, true) => {
             let after = [message(2), text(2, TextKind::Text, "s")];
             thinking.into_iter().chain(call).chain(after).collect()
         }
         (true, false) => call.to_vec(),
         (false, _) => {
-            let text = |said| text(0, TextKind::Text, said);
+            let text = |fragment| text(0, TextKind::Text, fragment);
             let broken = [message(0), text("do"), Piece::Void];
             let again = [message(0), text("do"), text("ne")];
             broken.into_iter().chain(again).collect()
         }
     };
-    for piece in said {
+    for piece in answer {
         pieces.send(piece).await.unwrap();
     }
 }
 
-/// A back end whose calls never return from call `dies_at` on. If `is_done`, the store still executes call `dies_at`.
+/// A back end that stops answering at call number `dies_at`. If `is_done`, the store still executes that call.
 pub(super) struct DyingResponses {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -259,23 +259,24 @@ impl Responses for DyingResponses {
             .await
     }
 
-    async fn tell(
+    async fn append_events(
         &self,
         id: &ResponseId,
         token: TurnToken,
         first: u64,
         events: &[Bytes],
     ) -> Result<(), WriteError> {
-        self.run(self.backend.tell(id, token, first, events)).await
+        self.run(self.backend.append_events(id, token, first, events))
+            .await
     }
 
-    async fn told(
+    async fn read_events(
         &self,
         id: &ResponseId,
         from: u64,
         limit: usize,
-    ) -> Result<Option<Told>, StoreError> {
-        self.run(self.backend.told(id, from, limit)).await
+    ) -> Result<Option<ResponseEvents>, StoreError> {
+        self.run(self.backend.read_events(id, from, limit)).await
     }
 
     async fn end_response(
@@ -340,7 +341,7 @@ fn responses_over(
         },
         catalog: Catalog::new(vec![CatalogEntry {
             name: "counting".into(),
-            name_there: None,
+            upstream_model: None,
             upstream_name: "counting".into(),
             upstream: Arc::clone(model) as _,
         }]),
@@ -428,11 +429,11 @@ pub(super) async fn history(room: &Room, thread: &ThreadId) -> Vec<String> {
 }
 
 pub(super) async fn count(room: &Room, thread: &ThreadId) -> Option<String> {
-    let place = room.scope(&format!("thread:{thread}"));
-    place.value("a/n").await
+    let scope = room.scope(&format!("thread:{thread}"));
+    scope.value("a/n").await
 }
 
-async fn a_response_runs_its_calls_and_leaves_its_items_at_once(room: Room) {
+async fn a_response_runs_its_calls_and_stores_its_items_together(room: Room) {
     let model = Arc::new(Counting {
         steps: 2,
         ..Counting::default()
@@ -458,7 +459,7 @@ async fn a_response_runs_its_calls_and_leaves_its_items_at_once(room: Room) {
     assert_eq!(history(&room, &thread).await, [once, once].concat());
 }
 
-async fn a_repeat_is_the_same_response(room: Room) {
+async fn repeated_requests_share_one_response(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         held: Some(Notify::new()),
@@ -497,7 +498,7 @@ async fn a_repeat_is_the_same_response(room: Room) {
     );
 }
 
-async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
+async fn each_call_runs_once_no_matter_where_the_driver_dies(room: Room) {
     for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
         // the calls start the thread and the response, store three answers and two tool calls, and end the response
         for dies_at in 0..8 {
@@ -517,31 +518,31 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
             }
 
             let running = first.clone();
-            let its = new.clone();
-            let stuck = tokio::spawn(async move { running.run(its).await });
+            let request = new.clone();
+            let stuck = tokio::spawn(async move { running.run(request).await });
             timeout(PATIENCE, dying.died.notified()).await.unwrap();
             room.advance(LEASE);
             let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
             stuck.abort();
 
-            let place = format!("{dies_at}, {is_done}, {has_window}");
-            assert_eq!(ended.outcome.status, Status::Completed, "{place}");
-            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{place}");
+            let case = format!("{dies_at}, {is_done}, {has_window}");
+            assert_eq!(ended.outcome.status, Status::Completed, "{case}");
+            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{case}");
             let items = history(&room, &thread).await;
             assert_eq!(
                 items,
                 ["user", "mcp_call", "mcp_call", "assistant"],
-                "{place}"
+                "{case}"
             );
             let state = room.backend.get_state(&thread, Reader::ALL).await.unwrap();
             let state: serde_json::Value = serde_json::from_slice(&state.unwrap().content).unwrap();
-            let said = state["messages"].as_array().map_or(0, Vec::len);
-            assert_eq!(said, if has_window { 2 } else { 0 }, "{place}");
+            let messages = state["messages"].as_array().map_or(0, Vec::len);
+            assert_eq!(messages, if has_window { 2 } else { 0 }, "{case}");
         }
     }
 }
 
-async fn a_failure_that_may_pass_leaves_the_response_open_for_a_repeat(room: Room) {
+async fn a_transient_failure_leaves_the_response_open_for_a_repeat(room: Room) {
     let model = Arc::new(Counting {
         steps: 2,
         fails_at: Some((1, UpstreamError::Failed)),
@@ -568,7 +569,7 @@ async fn a_failure_that_may_pass_leaves_the_response_open_for_a_repeat(room: Roo
 }
 
 async fn a_new_response_closes_one_that_failed_and_keeps_its_steps(room: Room) {
-    for (at, left) in [(0, vec![]), (1, vec!["user", "mcp_call"])] {
+    for (at, closed_items) in [(0, vec![]), (1, vec!["user", "mcp_call"])] {
         let model = Arc::new(Counting {
             steps: 2,
             fails_at: Some((at, UpstreamError::Timeout)),
@@ -589,12 +590,15 @@ async fn a_new_response_closes_one_that_failed_and_keeps_its_steps(room: Room) {
             panic!("{repeat:?}");
         };
         assert_eq!(failure.code, FailureCode::UpstreamTimeout);
-        let whole = vec!["user", "mcp_call", "mcp_call", "assistant"];
-        assert_eq!(history(&room, &thread).await, [left, whole].concat());
+        let completed_items = vec!["user", "mcp_call", "mcp_call", "assistant"];
+        assert_eq!(
+            history(&room, &thread).await,
+            [closed_items, completed_items].concat()
+        );
     }
 }
 
-async fn a_response_that_follows_an_earlier_response_than_the_last_changes_nothing(room: Room) {
+async fn a_response_that_follows_an_outdated_response_changes_nothing(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         ..Counting::default()
@@ -615,7 +619,7 @@ async fn a_response_that_follows_an_earlier_response_than_the_last_changes_nothi
     responses.run(first).await.unwrap();
     responses.run(second.clone()).await.unwrap();
     let refused = responses.run(late.clone()).await.unwrap_err();
-    let left = history(&room, &thread).await;
+    let items_before = history(&room, &thread).await;
     responses.run(following("four", &second)).await.unwrap();
 
     let ResponseError::Locked { by, .. } = &*refused else {
@@ -623,12 +627,12 @@ async fn a_response_that_follows_an_earlier_response_than_the_last_changes_nothi
     };
     assert_eq!(*by, Some(second.id));
     assert!(!responses.knows(&late.id).await.unwrap());
-    assert_eq!(left.len(), 6);
+    assert_eq!(items_before.len(), 6);
     assert_eq!(history(&room, &thread).await.len(), 9);
     assert_eq!(count(&room, &thread).await.as_deref(), Some("3"));
 }
 
-async fn one_response_at_a_time_and_a_cancel_ends_it(room: Room) {
+async fn a_thread_runs_one_response_at_a_time_until_it_is_cancelled(room: Room) {
     let model = Arc::new(Counting {
         held: Some(Notify::new()),
         ..Counting::default()
@@ -636,8 +640,8 @@ async fn one_response_at_a_time_and_a_cancel_ends_it(room: Room) {
     let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
     let thread = ThreadId::random();
     let new = response(&one, &thread, "one");
-    let (running, its) = (one.clone(), new.clone());
-    let first = tokio::spawn(async move { running.run(its).await.unwrap() });
+    let (running, request) = (one.clone(), new.clone());
+    let first = tokio::spawn(async move { running.run(request).await.unwrap() });
     until_begun(&other, &new.id).await;
 
     let locked = other
@@ -645,7 +649,7 @@ async fn one_response_at_a_time_and_a_cancel_ends_it(room: Room) {
         .await
         .unwrap_err();
     let cancelled = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
-    let told = timeout(PATIENCE, first).await.unwrap().unwrap();
+    let first_answer = timeout(PATIENCE, first).await.unwrap().unwrap();
     let again = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
 
     let ResponseError::Locked { by, .. } = &*locked else {
@@ -653,12 +657,12 @@ async fn one_response_at_a_time_and_a_cancel_ends_it(room: Room) {
     };
     assert_eq!(*by, Some(new.id));
     assert_eq!(cancelled.outcome.status, Status::Cancelled);
-    assert_eq!(told.outcome, cancelled.outcome);
+    assert_eq!(first_answer.outcome, cancelled.outcome);
     assert_eq!(again.outcome, cancelled.outcome);
     assert_eq!(history(&room, &thread).await, ["user"]);
 }
 
-async fn a_model_that_does_not_stop_is_made_to_answer(room: Room) {
+async fn a_model_that_reaches_the_step_limit_must_answer(room: Room) {
     let model = Arc::new(Counting {
         steps: 99,
         ..Counting::default()
@@ -682,7 +686,7 @@ async fn a_model_that_does_not_stop_is_made_to_answer(room: Room) {
     assert_eq!(items, ["user", "mcp_call", "mcp_call", "assistant"]);
 }
 
-async fn a_process_that_ends_lets_another_one_go_on_at_once(room: Room) {
+async fn another_process_continues_a_response_of_a_stopped_process(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         held: Some(Notify::new()),
@@ -691,8 +695,8 @@ async fn a_process_that_ends_lets_another_one_go_on_at_once(room: Room) {
     let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
     let thread = ThreadId::random();
     let new = response(&one, &thread, "one");
-    let (running, its) = (one.clone(), new.clone());
-    let first = tokio::spawn(async move { running.run(its).await });
+    let (running, request) = (one.clone(), new.clone());
+    let first = tokio::spawn(async move { running.run(request).await });
     until_begun(&other, &new.id).await;
 
     one.shutdown(Duration::ZERO).await;
@@ -712,13 +716,13 @@ async fn a_process_that_ends_lets_another_one_go_on_at_once(room: Room) {
 }
 
 super::over_every_store_and_confirmed! {
-    a_response_runs_its_calls_and_leaves_its_items_at_once,
-    a_repeat_is_the_same_response,
-    each_call_runs_once_wherever_the_driver_dies,
-    a_failure_that_may_pass_leaves_the_response_open_for_a_repeat,
+    a_response_runs_its_calls_and_stores_its_items_together,
+    repeated_requests_share_one_response,
+    each_call_runs_once_no_matter_where_the_driver_dies,
+    a_transient_failure_leaves_the_response_open_for_a_repeat,
     a_new_response_closes_one_that_failed_and_keeps_its_steps,
-    a_response_that_follows_an_earlier_response_than_the_last_changes_nothing,
-    one_response_at_a_time_and_a_cancel_ends_it,
-    a_model_that_does_not_stop_is_made_to_answer,
-    a_process_that_ends_lets_another_one_go_on_at_once,
+    a_response_that_follows_an_outdated_response_changes_nothing,
+    a_thread_runs_one_response_at_a_time_until_it_is_cancelled,
+    a_model_that_reaches_the_step_limit_must_answer,
+    another_process_continues_a_response_of_a_stopped_process,
 }

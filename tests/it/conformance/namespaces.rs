@@ -13,7 +13,7 @@ async fn default_of(space: &Space) -> Option<Option<Lifetime>> {
     record.map(|record| record.default_lifetime)
 }
 
-async fn a_put_without_a_lifetime_has_that_of_its_namespace(room: Room) {
+async fn a_put_without_a_lifetime_uses_the_namespace_default(room: Room) {
     let space = room.space("n");
     let new = NewEntry {
         default_lifetime: Lifetime::For(7 * SECOND),
@@ -44,7 +44,7 @@ async fn a_put_without_a_lifetime_has_that_of_its_namespace(room: Room) {
     );
 }
 
-async fn to_open_a_namespace_changes_none_that_is_there(room: Room) {
+async fn opening_an_existing_namespace_changes_nothing(room: Room) {
     let space = room.space("n");
     let open = async || {
         let opened = space.backend.open_namespace(&space.namespace);
@@ -59,19 +59,19 @@ async fn to_open_a_namespace_changes_none_that_is_there(room: Room) {
     space.set_default(seconds(30)).await;
     space.put("k", "x").await;
     room.advance(SECOND);
-    let kept = open().await;
-    assert_eq!(kept.created_ms, made.created_ms);
-    assert_eq!(kept.default_lifetime, seconds(30));
+    let existing = open().await;
+    assert_eq!(existing.created_ms, made.created_ms);
+    assert_eq!(existing.default_lifetime, seconds(30));
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn listed(room: &Room, most: usize) -> Vec<String> {
+async fn listed(room: &Room, limit: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut after = None;
     loop {
-        let page = room.backend.list_namespaces(after.as_ref(), most);
+        let page = room.backend.list_namespaces(after.as_ref(), limit);
         let page = page.await.unwrap();
-        assert!(page.records.len() <= most);
+        assert!(page.records.len() <= limit);
         names.extend(page.records.iter().map(|r| r.namespace.as_str().to_owned()));
         after = page.next;
         if after.is_none() {
@@ -94,8 +94,8 @@ async fn the_newest_namespace_is_listed_first(room: Room) {
     room.space("c").put("other", "x").await;
     room.space("a").set_default(None).await;
 
-    for most in [1, 2, 3, 4, 1_000] {
-        assert_eq!(listed(&room, most).await, ["b", "é/", "a", "c"]);
+    for limit in [1, 2, 3, 4, 1_000] {
+        assert_eq!(listed(&room, limit).await, ["b", "é/", "a", "c"]);
     }
     let page = room.backend.list_namespaces(None, 2).await.unwrap();
     let of_b = room.backend.get_namespace(&page.records[0].namespace).await;
@@ -107,7 +107,7 @@ async fn the_newest_namespace_is_listed_first(room: Room) {
     assert_eq!(listed(&room, 10).await, ["é/", "c"]);
 }
 
-async fn a_namespace_stays_when_its_entries_are_gone(room: Room) {
+async fn a_namespace_outlives_its_entries(room: Room) {
     let space = room.space("n");
     space.put("k", "x").await;
     space.delete("k").await;
@@ -136,7 +136,7 @@ async fn namespaces_are_measured_together(room: Room) {
     assert!(room.backend.measure(&[]).await.unwrap().is_empty());
 }
 
-async fn counts_are_exact_whoever_writes_at_once(room: Room) {
+async fn counts_are_exact_under_concurrent_writes(room: Room) {
     let space = room.space("n");
     let writers = (0..8_u64).map(|writer| {
         let space = space.clone();
@@ -173,7 +173,7 @@ async fn counts_are_exact_whoever_writes_at_once(room: Room) {
     assert_eq!(agree().await, 0);
 }
 
-async fn of_conditional_puts_at_once_one_is_done(room: Room) {
+async fn one_of_several_concurrent_conditional_puts_succeeds(room: Room) {
     let space = room.space("n");
     let stamp = space.put("k", "old").await.stamp;
     let puts = (0..20).map(|number| {
@@ -192,7 +192,7 @@ async fn of_conditional_puts_at_once_one_is_done(room: Room) {
     assert_eq!(space.get("k").await.unwrap().head.stamp.version, 2);
 }
 
-async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
+async fn deleting_a_namespace_removes_its_entries_and_no_others(room: Room) {
     let (space, other) = (room.space("n"), room.space("m"));
     for number in 0..300 {
         let lifetime = seconds(10).filter(|_| number % 3 == 0);
@@ -218,7 +218,7 @@ async fn a_deleted_namespace_leaves_nothing_and_others_alone(room: Room) {
     assert_eq!(space.keys("", 100).await, ["1"]);
 }
 
-/// Returns `count` keys that share a bucket in a store that hashes the namespace and the key.
+/// Returns `count` keys whose hash with the namespace starts with the same byte, so that stores put them in one bucket.
 fn keys_of_one_bucket(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());
@@ -226,11 +226,11 @@ fn keys_of_one_bucket(space: &Space, count: usize) -> Vec<String> {
     of_one.take(count).collect()
 }
 
-async fn however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted(room: Room) {
+async fn entries_that_share_a_bucket_are_all_listed_purged_and_deleted(room: Room) {
     let space = room.space("n");
     let mut keys = keys_of_one_bucket(&space, 260);
-    for (place, key) in keys.iter().enumerate() {
-        let lifetime = seconds(10).filter(|_| place < 130);
+    for (index, key) in keys.iter().enumerate() {
+        let lifetime = seconds(10).filter(|_| index < 130);
         space.put_for(key, "xx", lifetime).await;
     }
     let living = keys.split_off(130);
@@ -248,8 +248,8 @@ async fn however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted
     assert_eq!(space.get(&living[129]).await, None);
 }
 
-async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
-    let mut stayed = 0;
+async fn entries_that_survive_a_concurrent_deletion_are_listed(room: Room) {
+    let mut survivors = 0;
     for round in 0..60 {
         let space = room.space(&format!("n{round}"));
         space.put("old", "x").await;
@@ -277,21 +277,21 @@ async fn what_stays_of_puts_beside_a_deletion_is_listed(room: Room) {
         assert_eq!(space.counts().await.0, keys.len() as u64);
         let is_listed = default_of(&space).await.is_some();
         assert!(is_listed || keys.is_empty(), "{keys:?}");
-        stayed += keys.len();
+        survivors += keys.len();
     }
-    // otherwise no put followed a deletion, and the test proves nothing
-    assert!(stayed > 0);
+    // at least one put must follow a deletion, or the test proves nothing
+    assert!(survivors > 0);
 }
 
 super::over_every_store_and_confirmed! {
-    a_put_without_a_lifetime_has_that_of_its_namespace,
-    to_open_a_namespace_changes_none_that_is_there,
+    a_put_without_a_lifetime_uses_the_namespace_default,
+    opening_an_existing_namespace_changes_nothing,
     the_newest_namespace_is_listed_first,
-    a_namespace_stays_when_its_entries_are_gone,
+    a_namespace_outlives_its_entries,
     namespaces_are_measured_together,
-    counts_are_exact_whoever_writes_at_once,
-    of_conditional_puts_at_once_one_is_done,
-    a_deleted_namespace_leaves_nothing_and_others_alone,
-    however_many_entries_are_in_one_place_all_are_listed_purged_and_deleted,
-    what_stays_of_puts_beside_a_deletion_is_listed,
+    counts_are_exact_under_concurrent_writes,
+    one_of_several_concurrent_conditional_puts_succeeds,
+    deleting_a_namespace_removes_its_entries_and_no_others,
+    entries_that_share_a_bucket_are_all_listed_purged_and_deleted,
+    entries_that_survive_a_concurrent_deletion_are_listed,
 }

@@ -4,7 +4,7 @@ use threadkeep_domain::{Answer, Operation, Refusal};
 
 use super::room::{Room, delete, increment, push, push_window, set};
 
-async fn a_set_value_takes_the_place_of_the_old_one(room: Room) {
+async fn a_set_replaces_the_old_value(room: Room) {
     let thread = room.subject();
 
     let first = thread.merge(&[set("k", "1")]).await;
@@ -14,15 +14,15 @@ async fn a_set_value_takes_the_place_of_the_old_one(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":{"a":[]}}"#);
 }
 
-async fn a_delete_tells_whether_there_was_a_key(room: Room) {
+async fn a_delete_reports_whether_the_key_existed(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "null"), set("l", "1")]).await;
 
-    let there = thread.merge(&[delete("k")]).await;
-    let gone = thread.merge(&[delete("k")]).await;
+    let existing = thread.merge(&[delete("k")]).await;
+    let missing = thread.merge(&[delete("k")]).await;
 
-    assert_eq!(there.answers, [Answer::Deleted(true)]);
-    assert_eq!(gone.answers, [Answer::Deleted(false)]);
+    assert_eq!(existing.answers, [Answer::Deleted(true)]);
+    assert_eq!(missing.answers, [Answer::Deleted(false)]);
     assert_eq!(thread.state().await.unwrap(), r#"{"l":1}"#);
 }
 
@@ -46,7 +46,7 @@ async fn a_clear_deletes_all_keys_and_nothing_else(room: Room) {
     assert_eq!(object.ttl, Duration::from_secs(60));
 }
 
-async fn a_push_makes_the_array_and_tells_its_length(room: Room) {
+async fn a_push_creates_the_array_and_returns_its_length(room: Room) {
     let thread = room.subject();
 
     let first = thread.merge(&[push("k", "[1,2]")]).await;
@@ -196,10 +196,10 @@ async fn a_value_may_change_its_kind(room: Room) {
 }
 
 over_every_store! {
-    a_set_value_takes_the_place_of_the_old_one,
-    a_delete_tells_whether_there_was_a_key,
+    a_set_replaces_the_old_value,
+    a_delete_reports_whether_the_key_existed,
     a_clear_deletes_all_keys_and_nothing_else,
-    a_push_makes_the_array_and_tells_its_length,
+    a_push_creates_the_array_and_returns_its_length,
     a_push_to_anything_but_an_array_is_refused,
     a_push_to_a_set_array_appends,
     a_batch_runs_in_order_and_answers_for_each_operation,

@@ -12,7 +12,7 @@ use super::room::{Room, increment, json, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn lists_have_the_newest_first_by_either_order(room: Room) {
+async fn both_orders_list_the_newest_thread_first(room: Room) {
     let mut made = Vec::new();
     for _ in 0..12 {
         made.push(owned(&room, "ann").await);
@@ -26,8 +26,7 @@ async fn lists_have_the_newest_first_by_either_order(room: Room) {
             assert_eq!(list(&room, "ann", order, limit).await, created, "{limit}");
         }
     }
-    // each kind of write moves a thread to the front of the list sorted by update time, but not in the list sorted by
-    // creation time
+    // each kind of write moves a thread to the front of the list by update time; the list by creation time stays the same
     let metadata = MetadataChange {
         new: json(r#"{"a":"b"}"#),
         old: None,
@@ -49,7 +48,7 @@ async fn lists_have_the_newest_first_by_either_order(room: Room) {
     assert_eq!(list(&room, "ann", ThreadOrder::Created, 5).await, created);
 }
 
-async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) {
+async fn a_list_is_sorted_by_update_time_after_writes_at_any_interval(room: Room) {
     const THREADS: usize = 60;
     let mut random = StdRng::seed_from_u64(7);
     let mut threads = Vec::new();
@@ -58,7 +57,7 @@ async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) 
     }
     let mut written: BTreeMap<_, _> = BTreeMap::new();
     for round in 0..120 {
-        // advance by less or more than the minimum interval between two moves of a thread in the list
+        // a write moves its thread in the list only after a minimum interval; advance by less or more than that
         room.advance(Duration::from_millis(random.random_range(1..1_500)));
         let thread = &threads[random.random_range(0..THREADS)];
         match round % 3 {
@@ -80,11 +79,11 @@ async fn a_list_is_exact_among_threads_that_are_written_at_any_time(room: Room) 
     }
 }
 
-async fn a_list_has_all_of_one_millisecond_once(room: Room) {
+async fn threads_of_one_millisecond_are_each_listed_once(room: Room) {
     const MANY: u64 = 600;
     room.advance(3_600 * SECOND);
     let threads: Vec<_> = (0..MANY).map(|_| room.subject()).collect();
-    room.for_each_at_one_time(0..MANY, async |n| {
+    room.for_each_concurrently(0..MANY, async |n| {
         bind(&threads[n as usize], "ann").await.unwrap();
     })
     .await;
@@ -124,7 +123,7 @@ async fn an_ended_thread_is_in_no_list(room: Room) {
     assert_eq!(list(&room, "bob", ThreadOrder::Updated, 10).await, []);
 }
 
-async fn a_list_moves_no_end(room: Room) {
+async fn listing_does_not_extend_a_lifetime(room: Room) {
     let thread = owned(&room, "ann").await;
     room.advance(3_500 * SECOND);
     assert_eq!(updated(&room, "ann").await, [thread.id]);
@@ -134,7 +133,7 @@ async fn a_list_moves_no_end(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn a_refused_write_moves_no_thread_in_a_list(room: Room) {
+async fn a_refused_write_does_not_reorder_a_list(room: Room) {
     let first = owned(&room, "ann").await;
     room.advance(SECOND);
     let second = owned(&room, "ann").await;
@@ -153,10 +152,10 @@ async fn a_refused_write_moves_no_thread_in_a_list(room: Room) {
 }
 
 super::over_every_store! {
-    lists_have_the_newest_first_by_either_order,
-    a_list_is_exact_among_threads_that_are_written_at_any_time,
-    a_list_has_all_of_one_millisecond_once,
+    both_orders_list_the_newest_thread_first,
+    a_list_is_sorted_by_update_time_after_writes_at_any_interval,
+    threads_of_one_millisecond_are_each_listed_once,
     an_ended_thread_is_in_no_list,
-    a_list_moves_no_end,
-    a_refused_write_moves_no_thread_in_a_list,
+    listing_does_not_extend_a_lifetime,
+    a_refused_write_does_not_reorder_a_list,
 }

@@ -11,16 +11,16 @@ use threadkeep_domain::{
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{
-    Destroy, HistoryFrom, OwnedPlace, OwnerUsage, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
-    WriteError,
+    Destroy, HistoryFrom, OwnedPosition, OwnerUsage, ReservationToken, ScopeEnd, ScopeParts,
+    ThreadOrder, WriteError,
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for an expiry. Redis computes it from two clock readings and may pause between them. A use would move the
-/// expiry by ten minutes.
+/// Tolerance for an expiry. Redis computes it from two clock readings, with a possible pause in between. A use moves it
+/// by ten minutes.
 const TOLERANCE_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {
@@ -82,7 +82,7 @@ pub(super) async fn list(
     limit: usize,
 ) -> Vec<ThreadId> {
     let mut ids = Vec::new();
-    let mut after: Option<OwnedPlace> = None;
+    let mut after: Option<OwnedPosition> = None;
     loop {
         let page = room
             .backend
@@ -214,7 +214,7 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
     answers.push(refused(renewed));
     answers.push(refused(room.backend.end_turn(id, access, token).await));
 
-    let place = room.scope_of(thread);
+    let scope = room.scope_of(thread);
     let operations = [scope_room::set("k", "1")];
     let items = [scope_room::item("1", "1")];
     for idempotency in [None, Some(once("a", "b"))] {
@@ -226,27 +226,24 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
                 idempotency,
                 ..Conditions::default()
             },
-            ..place.blank()
+            ..scope.blank()
         };
-        answers.push(refused(
-            place.scopes.write_scope(&place.scope, &write).await,
-        ));
+        answers.push(refused(scope.scopes.write_scope(&scope.id, &write).await));
     }
-    answers.push(refused(read_scope(&place, access, true).await));
-    answers.push(refused(read_scope(&place, access, false).await));
-    let scope: &ScopeId = &place.scope;
-    let history = place
+    answers.push(refused(read_scope(&scope, access, true).await));
+    answers.push(refused(read_scope(&scope, access, false).await));
+    let history = scope
         .scopes
-        .read_history(scope, access.into(), HistoryFrom::After(0), 10);
+        .read_history(&scope.id, access.into(), HistoryFrom::After(0), 10);
     answers.push(refused(history.await));
     let end = ScopeEnd::new(access);
-    let ended = place.scopes.end_scope(scope, &end).await;
+    let ended = scope.scopes.end_scope(&scope.id, &end).await;
     answers.push(refused(ended));
     answers
 }
 
 async fn read_scope(
-    place: &scope_room::Place,
+    scope: &scope_room::Scope,
     access: Access,
     is_use: bool,
 ) -> Result<Option<threadkeep_store::ScopeView>, WriteError> {
@@ -255,7 +252,7 @@ async fn read_scope(
         touch: is_use,
         ..ScopeParts::default()
     };
-    place.scopes.read_scope(&place.scope, &parts).await
+    scope.scopes.read_scope(&scope.id, &parts).await
 }
 
 async fn the_first_write_of_an_owner_binds_a_thread(room: Room) {
@@ -276,7 +273,7 @@ async fn the_first_write_of_an_owner_binds_a_thread(room: Room) {
     assert_eq!(owner_of(&older).await.as_deref(), Some("ann"));
 }
 
-async fn of_owners_who_write_at_once_one_gets_the_thread(room: Room) {
+async fn one_of_several_concurrent_owners_gets_the_thread(room: Room) {
     for _ in 0..20 {
         let thread = room.subject();
         let writes = ["ann", "bob", "cid"].map(|text| {
@@ -296,12 +293,12 @@ async fn of_owners_who_write_at_once_one_gets_the_thread(room: Room) {
     }
 }
 
-async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
+async fn every_call_refuses_other_owners_and_changes_nothing(room: Room) {
     let thread = owned(&room, "ann").await;
     thread.merge(&[set("list", "[1,2]")]).await;
-    let place = room.scope_of(&thread);
-    place.run(&[scope_room::set("k", "7")]).await;
-    let scope = read_scope(&place, Access::All, false)
+    let scope = room.scope_of(&thread);
+    scope.run(&[scope_room::set("k", "7")]).await;
+    let view_before = read_scope(&scope, Access::All, false)
         .await
         .unwrap()
         .unwrap();
@@ -331,14 +328,17 @@ async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
         thread.state().await.as_deref(),
         Some(r#"{"k":1,"list":[1,2]}"#)
     );
-    let now = read_scope(&place, Access::All, false)
+    let view_after = read_scope(&scope, Access::All, false)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!((scope.stamp, scope.kv_bytes), (now.stamp, now.kv_bytes));
+    assert_eq!(
+        (view_before.stamp, view_before.kv_bytes),
+        (view_after.stamp, view_after.kv_bytes)
+    );
 }
 
-async fn a_thread_that_is_peeked_at_ends_no_later(room: Room) {
+async fn a_peek_does_not_extend_a_lifetime(room: Room) {
     let thread = owned(&room, "ann").await;
     let before = thread.thread().await.unwrap();
     let peek = async || room.backend.peek_thread(&thread.id).await.unwrap();
@@ -382,7 +382,7 @@ async fn threads_are_counted_with_and_without_owners(room: Room) {
     assert_eq!(count().await, 0);
 }
 
-async fn the_owner_and_a_back_end_are_not_refused(room: Room) {
+async fn the_owner_and_a_back_end_are_accepted(room: Room) {
     for access in [Access::All, of("ann")] {
         let thread = owned(&room, "ann").await;
         thread.merge(&[set("list", "[1,2]")]).await;
@@ -391,14 +391,18 @@ async fn the_owner_and_a_back_end_are_not_refused(room: Room) {
             .into_iter()
             .enumerate()
         {
-            let ours = !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
-            assert!(ours, "call {call}: {answer:?}");
+            let is_accepted =
+                !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
+            assert!(is_accepted, "call {call}: {answer:?}");
         }
-        assert!(!thread.exists().await, "the end among them was not done");
+        assert!(
+            !thread.exists().await,
+            "the thread still exists after the end"
+        );
     }
 }
 
-async fn threads_without_an_owner_are_everybodys(room: Room) {
+async fn threads_without_an_owner_accept_every_caller(room: Room) {
     for access in [Access::All, Access::Unowned] {
         let thread = room.subject();
         thread.merge(&[set("k", "1"), set("list", "[1]")]).await;
@@ -407,8 +411,9 @@ async fn threads_without_an_owner_are_everybodys(room: Room) {
             .into_iter()
             .enumerate()
         {
-            let ours = !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
-            assert!(ours, "call {call}: {answer:?}");
+            let is_accepted =
+                !matches!(answer, Some(Refusal::NotTheOwner | Refusal::OwnerRequired));
+            assert!(is_accepted, "call {call}: {answer:?}");
         }
     }
 }
@@ -425,7 +430,7 @@ async fn a_turn_or_a_scope_binds_no_thread(room: Room) {
     };
     let taken = room.backend.take_turn(&thread.id, of("ann"), &take).await;
     assert_eq!(refused(taken), Some(Refusal::NoThread));
-    let place = room.scope_of(&thread);
+    let scope = room.scope_of(&thread);
     let operations = [scope_room::set("k", "1")];
     let write = ScopeWrite {
         operations: &operations,
@@ -433,9 +438,9 @@ async fn a_turn_or_a_scope_binds_no_thread(room: Room) {
             access: of("ann"),
             ..Conditions::default()
         },
-        ..place.blank()
+        ..scope.blank()
     };
-    let written = place.scopes.write_scope(&place.scope, &write).await;
+    let written = scope.scopes.write_scope(&scope.id, &write).await;
     assert_eq!(refused(written), Some(Refusal::NoThread));
     bind(&thread, "ann").await.unwrap();
     assert!(
@@ -444,11 +449,11 @@ async fn a_turn_or_a_scope_binds_no_thread(room: Room) {
             .await
             .is_ok()
     );
-    assert!(place.scopes.write_scope(&place.scope, &write).await.is_ok());
+    assert!(scope.scopes.write_scope(&scope.id, &write).await.is_ok());
     assert_eq!(owner_of(&thread).await.as_deref(), Some("ann"));
 }
 
-async fn a_remembered_answer_is_its_owners(room: Room) {
+async fn a_replay_is_refused_to_another_owner(room: Room) {
     let thread = room.subject();
     let ann = owner("ann");
     let operations = [set("k", "1")];
@@ -499,7 +504,7 @@ async fn a_new_owner_gets_the_thread_and_the_old_one_loses_it(room: Room) {
     assert_eq!(all, [thread.id]);
 }
 
-async fn an_exclusive_turn_and_an_owner_go_together(room: Room) {
+async fn an_exclusive_turn_and_an_owner_are_both_enforced(room: Room) {
     let thread = owned(&room, "ann").await;
     let token = TurnToken::random();
     let take = TakeTurn {
@@ -536,7 +541,7 @@ async fn an_exclusive_turn_and_an_owner_go_together(room: Room) {
     assert_eq!(bind(&thread, "ann").await, Err(Refusal::NotTheOwner));
 }
 
-async fn a_restored_thread_is_its_owners_again(room: Room) {
+async fn a_restored_thread_keeps_its_owner(room: Room) {
     let thread = owned(&room, "ann").await;
     thread.destroy().await;
     let restored = room.backend.restore(&thread.id, None, &thread.policy);
@@ -560,47 +565,53 @@ async fn a_new_life_begins_without_an_owner(room: Room) {
     assert_eq!(updated(&room, "ann").await, []);
 }
 
-async fn a_write_without_a_place_gives_no_thread_to_an_owner(room: Room) {
+async fn a_write_without_a_reservation_gives_no_thread_to_an_owner(room: Room) {
     let ann = owner("ann");
     let operations = [set("k", "2")];
     for change in [OwnerChange::Bind(&ann), OwnerChange::Set(&ann)] {
         let thread = room.subject();
-        let unplaced = Write {
+        let without_reservation = Write {
             operations: &operations,
             owner: change,
-            has_place: false,
+            has_reservation: false,
             ..thread.blank()
         };
-        assert_eq!(thread.write(&unplaced).await, Err(Refusal::NoPlace));
+        assert_eq!(
+            thread.write(&without_reservation).await,
+            Err(Refusal::NoReservation)
+        );
         assert!(!thread.exists().await);
         thread.merge(&[set("k", "1")]).await;
-        assert_eq!(thread.write(&unplaced).await, Err(Refusal::NoPlace));
+        assert_eq!(
+            thread.write(&without_reservation).await,
+            Err(Refusal::NoReservation)
+        );
         assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
 
-        let placed = Write {
-            has_place: true,
-            ..unplaced
+        let with_reservation = Write {
+            has_reservation: true,
+            ..without_reservation
         };
-        thread.write(&placed).await.unwrap();
-        thread.write(&unplaced).await.unwrap();
+        thread.write(&with_reservation).await.unwrap();
+        thread.write(&without_reservation).await.unwrap();
 
         assert_eq!(thread.state().await.unwrap(), r#"{"k":2}"#);
     }
     let of_bob = owned(&room, "bob").await;
     let bound = Write {
         owner: OwnerChange::Bind(&ann),
-        has_place: false,
+        has_reservation: false,
         ..of_bob.blank()
     };
     of_bob.write(&bound).await.unwrap();
     assert_eq!(owner_of(&of_bob).await.as_deref(), Some("bob"));
 }
 
-async fn places_count_until_they_are_released_or_over(room: Room) {
+async fn reservations_count_until_released_or_expired(room: Room) {
     let (ann, bob) = (owner("ann").tag(), owner("bob").tag());
     let reserve = async |owner, token: u8| {
-        let place = PlaceToken([token; 16]);
-        let reserved = room.backend.reserve_place(owner, place, 60 * SECOND);
+        let reservation = ReservationToken([token; 16]);
+        let reserved = room.backend.reserve_thread(owner, reservation, 60 * SECOND);
         reserved.await.unwrap()
     };
     assert_eq!(reserve(ann, 1).await, 0);
@@ -608,7 +619,9 @@ async fn places_count_until_they_are_released_or_over(room: Room) {
     assert_eq!(reserve(ann, 3).await, 1);
     room.advance(30 * SECOND);
     assert_eq!(reserve(ann, 4).await, 2);
-    let release = room.backend.release_place(ann, PlaceToken([1; 16]));
+    let release = room
+        .backend
+        .release_reservation(ann, ReservationToken([1; 16]));
     release.await.unwrap();
     assert_eq!(reserve(ann, 5).await, 2);
     room.advance(31 * SECOND);
@@ -673,20 +686,20 @@ async fn concurrent_writers_cannot_exceed_the_limit_of_an_owner(room: Room) {
 }
 
 super::over_every_store! {
-    a_write_without_a_place_gives_no_thread_to_an_owner,
-    places_count_until_they_are_released_or_over,
+    a_write_without_a_reservation_gives_no_thread_to_an_owner,
+    reservations_count_until_released_or_expired,
     concurrent_writers_cannot_exceed_the_limit_of_an_owner,
     the_first_write_of_an_owner_binds_a_thread,
-    of_owners_who_write_at_once_one_gets_the_thread,
-    others_are_refused_by_every_call_and_change_nothing,
-    a_thread_that_is_peeked_at_ends_no_later,
+    one_of_several_concurrent_owners_gets_the_thread,
+    every_call_refuses_other_owners_and_changes_nothing,
+    a_peek_does_not_extend_a_lifetime,
     threads_are_counted_with_and_without_owners,
-    the_owner_and_a_back_end_are_not_refused,
-    threads_without_an_owner_are_everybodys,
+    the_owner_and_a_back_end_are_accepted,
+    threads_without_an_owner_accept_every_caller,
     a_turn_or_a_scope_binds_no_thread,
-    a_remembered_answer_is_its_owners,
+    a_replay_is_refused_to_another_owner,
     a_new_owner_gets_the_thread_and_the_old_one_loses_it,
-    an_exclusive_turn_and_an_owner_go_together,
-    a_restored_thread_is_its_owners_again,
+    an_exclusive_turn_and_an_owner_are_both_enforced,
+    a_restored_thread_keeps_its_owner,
     a_new_life_begins_without_an_owner,
 }

@@ -16,11 +16,11 @@ const PEEK: Reader = Reader {
 
 const LAST_METHOD: u32 = 11;
 
-/// Reads a thread with the method numbered `way`. Returns the answer without the expiry, or `None` if no thread exists.
+/// Reads `thread` with method number `method`. Returns the answer without the expiry, or `None` if no thread exists.
 async fn read(
     room: &Room,
     thread: &Subject,
-    way: u32,
+    method: u32,
     reader: Reader,
 ) -> Result<Option<String>, WriteError> {
     fn shown<T: std::fmt::Debug>(found: Option<T>) -> Option<String> {
@@ -35,7 +35,7 @@ async fn read(
             limit: None,
         },
     );
-    Ok(match way {
+    Ok(match method {
         0 => shown(store.get_state(id, reader).await?),
         1 => shown(
             store
@@ -43,7 +43,7 @@ async fn read(
                 .await?
                 .map(|found| found.stamp),
         ),
-        2 => shown(store.get_whole(id, reader).await?),
+        2 => shown(store.get_content(id, reader).await?),
         3 => shown(store.get_values(id, reader, &[n, list]).await?),
         4 => shown(store.get_value(id, reader, &n, None).await?),
         5 => shown(store.get_value(id, reader, &list, Some(tail)).await?),
@@ -58,7 +58,7 @@ async fn read(
                 .map(|thread| thread.stamp),
         ),
         _ => {
-            let scope = room.scope_of(thread).scope;
+            let scope = room.scope_of(thread).id;
             let from = HistoryFrom::After(0);
             shown(room.backend.read_history(&scope, reader, from, 9).await?)
         }
@@ -92,77 +92,81 @@ async fn end_of(room: &Room, thread: &Subject) -> u64 {
     earliest
 }
 
-async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: Room) {
+async fn a_peek_does_not_move_the_expiry_by_a_millisecond(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
     let end = end_of(&room, &thread).await;
 
-    for way in 0..=LAST_METHOD {
+    for method in 0..=LAST_METHOD {
         room.advance(60 * SECOND);
-        assert!(read(&room, &thread, way, PEEK).await.unwrap().is_some());
+        assert!(read(&room, &thread, method, PEEK).await.unwrap().is_some());
         until(async || end_of(&room, &thread).await == end).await;
     }
 
     room.advance(1_000 * SECOND - (LAST_METHOD + 1) * 60 * SECOND);
-    for way in 0..=LAST_METHOD {
+    for method in 0..=LAST_METHOD {
         assert_eq!(
-            read(&room, &thread, way, PEEK).await.unwrap(),
+            read(&room, &thread, method, PEEK).await.unwrap(),
             None,
-            "{way}"
+            "{method}"
         );
     }
 }
 
-async fn a_peek_finds_what_every_read_finds(room: Room) {
+async fn a_peek_returns_the_same_as_a_read(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
-    for way in 0..=LAST_METHOD {
-        // peek before and after a use, because reads within a second of a use skip part of their work
-        let peeked = read(&room, &thread, way, PEEK).await.unwrap();
-        let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
-        let peeked_again = read(&room, &thread, way, PEEK).await.unwrap();
+    for method in 0..=LAST_METHOD {
+        // peek before and after a use, because a read shortly after a use does less work
+        let peeked = read(&room, &thread, method, PEEK).await.unwrap();
+        let used = read(&room, &thread, method, Reader::ALL).await.unwrap();
+        let peeked_again = read(&room, &thread, method, PEEK).await.unwrap();
 
-        assert_eq!(peeked, used, "{way}");
-        assert_eq!(peeked_again, used, "{way}");
+        assert_eq!(peeked, used, "{method}");
+        assert_eq!(peeked_again, used, "{method}");
     }
 
     let none = room.subject();
-    for way in 0..=LAST_METHOD {
-        assert_eq!(read(&room, &none, way, PEEK).await.unwrap(), None, "{way}");
+    for method in 0..=LAST_METHOD {
+        assert_eq!(
+            read(&room, &none, method, PEEK).await.unwrap(),
+            None,
+            "{method}"
+        );
     }
 }
 
-async fn a_use_after_a_peek_moves_the_end(room: Room) {
-    for way in 0..=LAST_METHOD {
+async fn a_use_after_a_peek_extends_the_lifetime(room: Room) {
+    for method in 0..=LAST_METHOD {
         let thread = full(&room, 100 * SECOND, None).await;
         room.advance(90 * SECOND);
 
-        read(&room, &thread, way, PEEK).await.unwrap();
-        read(&room, &thread, way, Reader::ALL).await.unwrap();
+        read(&room, &thread, method, PEEK).await.unwrap();
+        read(&room, &thread, method, Reader::ALL).await.unwrap();
 
         room.advance(90 * SECOND);
-        assert!(thread.exists().await, "{way}");
+        assert!(thread.exists().await, "{method}");
     }
 }
 
 async fn a_peek_is_refused_to_callers_that_may_not_read(room: Room) {
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     let thread = full(&room, 1_000 * SECOND, Some(&ann)).await;
-    for way in 0..=LAST_METHOD {
+    for method in 0..=LAST_METHOD {
         for access in [Access::Unowned, Access::Of(bob.tag())] {
             let peek = Reader { access, ..PEEK };
-            let refused = read(&room, &thread, way, peek).await;
-            assert!(matches!(refused, Err(WriteError::Refused(_))), "{way}");
+            let refused = read(&room, &thread, method, peek).await;
+            assert!(matches!(refused, Err(WriteError::Refused(_))), "{method}");
         }
         let own = Reader {
             access: Access::Of(ann.tag()),
             ..PEEK
         };
-        assert!(read(&room, &thread, way, own).await.unwrap().is_some());
+        assert!(read(&room, &thread, method, own).await.unwrap().is_some());
     }
 }
 
 super::over_every_store! {
-    a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond,
-    a_peek_finds_what_every_read_finds,
-    a_use_after_a_peek_moves_the_end,
+    a_peek_does_not_move_the_expiry_by_a_millisecond,
+    a_peek_returns_the_same_as_a_read,
+    a_use_after_a_peek_extends_the_lifetime,
     a_peek_is_refused_to_callers_that_may_not_read,
 }

@@ -3,7 +3,7 @@ use threadkeep_store::Destroy;
 
 use super::room::{Room, Subject, set};
 
-fn told<T: std::fmt::Debug>(result: Result<T, Refusal>) -> u64 {
+fn current_version<T: std::fmt::Debug>(result: Result<T, Refusal>) -> u64 {
     match result {
         Err(Refusal::VersionMismatch { current }) => current.version,
         other => panic!("{other:?}"),
@@ -29,7 +29,7 @@ async fn exists_holds_for_any_version_and_for_no_absent_thread(room: Room) {
     thread.merge(&[]).await;
     let present = thread.merge_if(Precondition::Exists, &[]).await.unwrap();
 
-    assert_eq!(told(absent), 0);
+    assert_eq!(current_version(absent), 0);
     assert_eq!(present.stamp.version, 2);
 }
 
@@ -41,7 +41,7 @@ async fn version_0_holds_only_for_an_absent_thread(room: Room) {
     let second = thread.merge_if(must_not_exist, &[set("k", "2")]).await;
 
     assert_eq!(first.unwrap().stamp.version, 1);
-    assert_eq!(told(second), 1);
+    assert_eq!(current_version(second), 1);
     assert_eq!(thread.value("k").await.unwrap(), "1");
 }
 
@@ -56,10 +56,10 @@ async fn a_version_holds_only_for_itself(room: Room) {
     let huge = thread.merge_if(Precondition::Version(u64::MAX), &[]).await;
     let same = thread.merge_if(Precondition::Version(2), &[]).await;
 
-    assert_eq!(told(absent), 0);
-    assert_eq!(told(older), 2);
-    assert_eq!(told(newer), 2);
-    assert_eq!(told(huge), 2);
+    assert_eq!(current_version(absent), 0);
+    assert_eq!(current_version(older), 2);
+    assert_eq!(current_version(newer), 2);
+    assert_eq!(current_version(huge), 2);
     assert_eq!(same.unwrap().stamp.version, 3);
 }
 
@@ -75,9 +75,9 @@ async fn a_stamp_holds_for_its_version_in_its_life(room: Room) {
     let same = thread.merge_if(Precondition::Stamp(stamp), &[]).await;
     let stale = thread.merge_if(Precondition::Stamp(stamp), &[]).await;
 
-    assert_eq!(told(other), 1);
+    assert_eq!(current_version(other), 1);
     assert_eq!(same.unwrap().stamp.version, 2);
-    assert_eq!(told(stale), 2);
+    assert_eq!(current_version(stale), 2);
 }
 
 async fn a_stamp_of_an_earlier_life_never_matches(room: Room) {
@@ -89,10 +89,10 @@ async fn a_stamp_of_an_earlier_life_never_matches(room: Room) {
     let after = thread.merge(&[]).await.stamp;
     let reborn = thread.merge_if(Precondition::Stamp(before), &[]).await;
 
-    assert_eq!(told(absent), 0);
+    assert_eq!(current_version(absent), 0);
     assert_eq!(after.version, before.version);
     assert_ne!(after.life, before.life);
-    assert_eq!(told(reborn), 1);
+    assert_eq!(current_version(reborn), 1);
 }
 
 async fn an_end_has_preconditions_too(room: Room) {
@@ -101,13 +101,13 @@ async fn an_end_has_preconditions_too(room: Room) {
     let stale = thread.merge(&[]).await.stamp;
     let stamp = thread.merge(&[]).await.stamp;
 
-    assert_eq!(told(absent), 0);
+    assert_eq!(current_version(absent), 0);
     for unmet in [
         Precondition::Version(0),
         Precondition::Version(1),
         Precondition::Stamp(stale),
     ] {
-        assert_eq!(told(destroy_if(&thread, unmet).await), 2);
+        assert_eq!(current_version(destroy_if(&thread, unmet).await), 2);
     }
     assert!(thread.exists().await);
     assert_eq!(
@@ -118,10 +118,13 @@ async fn an_end_has_preconditions_too(room: Room) {
         destroy_if(&thread, Precondition::Version(0)).await,
         Ok(false)
     );
-    assert_eq!(told(destroy_if(&thread, Precondition::Exists).await), 0);
+    assert_eq!(
+        current_version(destroy_if(&thread, Precondition::Exists).await),
+        0
+    );
 }
 
-async fn a_precondition_is_judged_before_operations_and_limits(room: Room) {
+async fn a_precondition_is_checked_before_operations_and_limits(room: Room) {
     let thread = room.subject();
     let too_large = format!("\"{}\"", "x".repeat(1_048_576));
 
@@ -132,7 +135,7 @@ async fn a_precondition_is_judged_before_operations_and_limits(room: Room) {
         )
         .await;
 
-    assert_eq!(told(refused), 0);
+    assert_eq!(current_version(refused), 0);
 }
 
 over_every_store! {
@@ -142,5 +145,5 @@ over_every_store! {
     a_stamp_holds_for_its_version_in_its_life,
     a_stamp_of_an_earlier_life_never_matches,
     an_end_has_preconditions_too,
-    a_precondition_is_judged_before_operations_and_limits,
+    a_precondition_is_checked_before_operations_and_limits,
 }

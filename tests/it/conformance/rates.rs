@@ -21,17 +21,17 @@ fn to_thread(rate: &str) -> Named {
     (RateName::ThreadWrites, rate.parse().unwrap())
 }
 
-fn an_address() -> Fingerprint {
+fn random_address() -> Fingerprint {
     Fingerprint(rand::random())
 }
 
-async fn take(room: &Room, whose: Counted<'_>, rates: &[Named]) -> Option<RateLimited> {
-    room.backend.take_rates(whose, rates).await.unwrap()
+async fn take(room: &Room, subject: Counted<'_>, rates: &[Named]) -> Option<RateLimited> {
+    room.backend.take_rates(subject, rates).await.unwrap()
 }
 
-async fn left(room: &Room, whose: Counted<'_>, rate: Named) -> usize {
+async fn remaining(room: &Room, subject: Counted<'_>, rate: Named) -> usize {
     let mut taken = 0;
-    while taken < 10 && take(room, whose, &[rate]).await.is_none() {
+    while taken < 10 && take(room, subject, &[rate]).await.is_none() {
         taken += 1;
     }
     taken
@@ -42,8 +42,8 @@ fn wait(room: &Room, limited: RateLimited) {
     room.advance(Duration::from_millis(limited.retry_after_ms));
 }
 
-async fn so_many_may_come_at_once_and_then_one_after_each_interval(room: Room) {
-    let address = an_address();
+async fn a_burst_is_allowed_and_then_one_request_per_interval(room: Room) {
+    let address = random_address();
     let (address, rate) = (Counted::Address(&address), [writes("4/1h")]);
     for _ in 0..4 {
         assert_eq!(take(&room, address, &rate).await, None);
@@ -60,24 +60,24 @@ async fn so_many_may_come_at_once_and_then_one_after_each_interval(room: Room) {
         assert!(take(&room, address, &rate).await.is_some());
     }
     wait(&room, refused);
-    assert_eq!(left(&room, address, rate[0]).await, 1);
+    assert_eq!(remaining(&room, address, rate[0]).await, 1);
     room.advance(Duration::from_secs(2_700));
-    assert_eq!(left(&room, address, rate[0]).await, 3);
+    assert_eq!(remaining(&room, address, rate[0]).await, 3);
     room.advance(Duration::from_secs(100_000));
-    assert_eq!(left(&room, address, rate[0]).await, 4);
+    assert_eq!(remaining(&room, address, rate[0]).await, 4);
 }
 
 async fn a_burst_may_be_smaller_than_the_count(room: Room) {
-    let address = an_address();
+    let address = random_address();
     let (address, rate) = (Counted::Address(&address), writes("60/1h burst 2"));
 
-    assert_eq!(left(&room, address, rate).await, 2);
+    assert_eq!(remaining(&room, address, rate).await, 2);
     room.advance(Duration::from_secs(60));
-    assert_eq!(left(&room, address, rate).await, 1);
+    assert_eq!(remaining(&room, address, rate).await, 1);
 }
 
-async fn all_of_an_address_are_taken_or_none(room: Room) {
-    let address = an_address();
+async fn several_rates_are_taken_together_or_not_at_all(room: Room) {
+    let address = random_address();
     let address = Counted::Address(&address);
     let both = [writes("5/1d"), new_threads("2/1d")];
     for _ in 0..2 {
@@ -89,11 +89,11 @@ async fn all_of_an_address_are_taken_or_none(room: Room) {
         assert_eq!(refused.limit, RateName::NewThreads);
     }
 
-    assert_eq!(left(&room, address, both[0]).await, 3);
+    assert_eq!(remaining(&room, address, both[0]).await, 3);
 }
 
-async fn of_two_that_are_used_up_the_one_with_the_longest_wait_is_named(room: Room) {
-    let address = an_address();
+async fn of_two_exhausted_rates_the_one_with_the_longest_wait_is_reported(room: Room) {
+    let address = random_address();
     let address = Counted::Address(&address);
     let both = [writes("1/10s"), new_threads("1/1h")];
     assert_eq!(take(&room, address, &both).await, None);
@@ -104,8 +104,8 @@ async fn of_two_that_are_used_up_the_one_with_the_longest_wait_is_named(room: Ro
     assert!(refused.retry_after_ms > 3_000_000, "{refused:?}");
 }
 
-async fn what_is_given_back_can_be_taken_again(room: Room) {
-    let address = an_address();
+async fn permits_that_are_given_back_can_be_taken_again(room: Room) {
+    let address = random_address();
     let address = Counted::Address(&address);
     let both = [writes("3/1d"), new_threads("3/1d")];
     for _ in 0..3 {
@@ -118,24 +118,24 @@ async fn what_is_given_back_can_be_taken_again(room: Room) {
             .await
             .unwrap();
     }
-    let never_taken = an_address();
+    let never_taken = random_address();
     let never_taken = Counted::Address(&never_taken);
     room.backend
         .give_back_rates(never_taken, &both)
         .await
         .unwrap();
 
-    assert_eq!(left(&room, address, both[0]).await, 0);
-    assert_eq!(left(&room, address, both[1]).await, 2);
-    assert_eq!(left(&room, never_taken, both[0]).await, 3);
+    assert_eq!(remaining(&room, address, both[0]).await, 0);
+    assert_eq!(remaining(&room, address, both[1]).await, 2);
+    assert_eq!(remaining(&room, never_taken, both[0]).await, 3);
 }
 
-async fn addresses_threads_and_other_scopes_count_apart(room: Room) {
-    let (one, other) = (an_address(), an_address());
+async fn addresses_threads_and_other_scopes_are_counted_separately(room: Room) {
+    let (one, other) = (random_address(), random_address());
     let [first, second] = [ThreadId::random(), ThreadId::random()].map(ScopeId::Thread);
     let session: ScopeId = format!("session:{}", ThreadId::random()).parse().unwrap();
     let rate = to_thread("2/1d");
-    let all = [
+    let subjects = [
         Counted::Address(&one),
         Counted::Address(&other),
         Counted::Scope(&first),
@@ -143,25 +143,25 @@ async fn addresses_threads_and_other_scopes_count_apart(room: Room) {
         Counted::Scope(&session),
     ];
 
-    for whose in all {
-        assert_eq!(left(&room, whose, rate).await, 2, "{whose:?}");
+    for subject in subjects {
+        assert_eq!(remaining(&room, subject, rate).await, 2, "{subject:?}");
     }
 }
 
-async fn a_narrower_limit_holds_at_once(room: Room) {
-    let address = an_address();
+async fn a_lower_limit_applies_immediately(room: Room) {
+    let address = random_address();
     let address = Counted::Address(&address);
-    assert_eq!(left(&room, address, writes("9/1d")).await, 9);
+    assert_eq!(remaining(&room, address, writes("9/1d")).await, 9);
 
     let refused = take(&room, address, &[writes("10/10s")]).await.unwrap();
 
     assert!(refused.retry_after_ms <= 1_000, "{refused:?}");
 }
 
-async fn of_many_who_come_at_once_no_more_are_let_through(room: Room) {
-    let (room, address) = (Arc::new(room), an_address());
+async fn concurrent_requests_do_not_exceed_the_rate(room: Room) {
+    let (room, address) = (Arc::new(room), random_address());
     let workers: Vec<_> = (0..4).map(|_| room.backend.for_worker()).collect();
-    let all = (0..40).map(|number: usize| {
+    let requests = (0..40).map(|number: usize| {
         let rates = Arc::clone(&workers[number % workers.len()]);
         tokio::spawn(async move {
             let rate = [writes("7/1d")];
@@ -171,21 +171,21 @@ async fn of_many_who_come_at_once_no_more_are_let_through(room: Room) {
                 .unwrap()
         })
     });
-    let mut let_through = 0;
-    for one in all.collect::<Vec<_>>() {
-        let_through += usize::from(one.await.unwrap().is_none());
+    let mut allowed = 0;
+    for request in requests.collect::<Vec<_>>() {
+        allowed += usize::from(request.await.unwrap().is_none());
     }
 
-    assert_eq!(let_through, 7);
+    assert_eq!(allowed, 7);
 }
 
 super::over_every_store! {
-    so_many_may_come_at_once_and_then_one_after_each_interval,
+    a_burst_is_allowed_and_then_one_request_per_interval,
     a_burst_may_be_smaller_than_the_count,
-    all_of_an_address_are_taken_or_none,
-    of_two_that_are_used_up_the_one_with_the_longest_wait_is_named,
-    what_is_given_back_can_be_taken_again,
-    addresses_threads_and_other_scopes_count_apart,
-    a_narrower_limit_holds_at_once,
-    of_many_who_come_at_once_no_more_are_let_through,
+    several_rates_are_taken_together_or_not_at_all,
+    of_two_exhausted_rates_the_one_with_the_longest_wait_is_reported,
+    permits_that_are_given_back_can_be_taken_again,
+    addresses_threads_and_other_scopes_are_counted_separately,
+    a_lower_limit_applies_immediately,
+    concurrent_requests_do_not_exceed_the_rate,
 }

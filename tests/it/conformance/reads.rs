@@ -8,7 +8,7 @@ async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
     let (store, id) = (&thread.store, &thread.id);
 
     assert_eq!(store.get_state(id, Reader::ALL).await.unwrap(), None);
-    assert_eq!(store.get_whole(id, Reader::ALL).await.unwrap(), None);
+    assert_eq!(store.get_content(id, Reader::ALL).await.unwrap(), None);
     assert_eq!(
         store
             .get_values(id, Reader::ALL, &[key("k")])
@@ -37,7 +37,7 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     let (store, id) = (&thread.store, &thread.id);
 
     let state = store.get_state(id, Reader::ALL).await.unwrap().unwrap();
-    let whole = store.get_whole(id, Reader::ALL).await.unwrap().unwrap();
+    let whole = store.get_content(id, Reader::ALL).await.unwrap().unwrap();
     let values = store
         .get_values(id, Reader::ALL, &[key("k")])
         .await
@@ -54,11 +54,11 @@ async fn all_reads_give_the_same_stamp(room: Room) {
         let found = store.find_key(id, Reader::ALL, &key(text)).await;
         found.unwrap().unwrap()
     };
-    let (there, absent) = (found("k").await, found("absent").await);
+    let (present, absent) = (found("k").await, found("absent").await);
 
-    assert!(there.content && !absent.content);
+    assert!(present.content && !absent.content);
     for read in [
-        there.stamp,
+        present.stamp,
         absent.stamp,
         state.stamp,
         whole.stamp,
@@ -71,14 +71,14 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     }
 }
 
-async fn the_whole_is_state_and_metadata(room: Room) {
+async fn a_whole_read_returns_state_and_metadata(room: Room) {
     let thread = room.subject();
     let long = format!("[{}0]", "[1,2],".repeat(2_000));
     thread.merge(&[set("b", &long), set("a", "1.0")]).await;
     let whole = async || {
         let found = thread
             .store
-            .get_whole(&thread.id, Reader::ALL)
+            .get_content(&thread.id, Reader::ALL)
             .await
             .unwrap()
             .unwrap();
@@ -95,17 +95,17 @@ async fn the_whole_is_state_and_metadata(room: Room) {
     assert_eq!(with_metadata, (state, r#"{"m":1e400}"#.into()));
 }
 
-async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
+async fn values_are_in_the_requested_order_with_none_for_absent_keys(room: Room) {
     let thread = room.subject();
     let long = format!("[{}0]", "[1,2],".repeat(2_000));
     thread
         .merge(&[set("a", "[]"), set("b", &long), set("c", "[1,[2]]")])
         .await;
 
-    let asked = ["c", "absent", "a", "b", "c"].map(key);
+    let requested = ["c", "absent", "a", "b", "c"].map(key);
     let found = thread
         .store
-        .get_values(&thread.id, Reader::ALL, &asked)
+        .get_values(&thread.id, Reader::ALL, &requested)
         .await;
 
     let values = found.unwrap().unwrap().content;
@@ -122,7 +122,7 @@ async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
     );
 }
 
-async fn no_keys_asked_gives_no_values_but_the_stamp(room: Room) {
+async fn a_request_for_no_keys_returns_only_the_stamp(room: Room) {
     let thread = room.subject();
     let stamp = thread.merge(&[set("a", "1")]).await.stamp;
 
@@ -149,7 +149,7 @@ async fn an_absent_key_of_a_thread_is_none_with_a_stamp(room: Room) {
     }
 }
 
-async fn a_part_of_anything_but_an_array_is_the_whole_without_a_total(room: Room) {
+async fn a_slice_of_a_non_array_is_the_whole_value_without_a_total(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("o", "{\"a\":[1,2]}"), set("s", "\"[1,2]\"")])
@@ -173,7 +173,7 @@ async fn a_whole_array_has_no_total(room: Room) {
     assert_eq!(part.total, None);
 }
 
-async fn threads_are_apart_even_if_their_ids_look_alike(room: Room) {
+async fn threads_with_similar_ids_are_separate(room: Room) {
     let ids: Vec<ThreadId> = [
         format!("thrd_{}", "a".repeat(27)),
         format!("thrd_{}", "A".repeat(27)),
@@ -207,12 +207,12 @@ async fn a_store_that_is_up_answers_a_ping(room: Room) {
 over_every_store! {
     an_absent_thread_reads_as_none_and_stays_absent,
     all_reads_give_the_same_stamp,
-    the_whole_is_state_and_metadata,
-    values_come_in_the_order_asked_with_none_for_absent_keys,
-    no_keys_asked_gives_no_values_but_the_stamp,
+    a_whole_read_returns_state_and_metadata,
+    values_are_in_the_requested_order_with_none_for_absent_keys,
+    a_request_for_no_keys_returns_only_the_stamp,
     an_absent_key_of_a_thread_is_none_with_a_stamp,
-    a_part_of_anything_but_an_array_is_the_whole_without_a_total,
+    a_slice_of_a_non_array_is_the_whole_value_without_a_total,
     a_whole_array_has_no_total,
-    threads_are_apart_even_if_their_ids_look_alike,
+    threads_with_similar_ids_are_separate,
     a_store_that_is_up_answers_a_ping,
 }

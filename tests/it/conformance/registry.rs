@@ -3,13 +3,19 @@ use std::sync::Arc;
 use super::room::Room;
 
 const KIND: &str = "webhooks";
-const MANY: usize = 100;
+const RECORDS_MAX: usize = 100;
 
-async fn put(room: &Room, name: &str, expected: Option<&str>, new: &str, most: usize) -> bool {
+async fn put(
+    room: &Room,
+    name: &str,
+    expected: Option<&str>,
+    new: &str,
+    max_records: usize,
+) -> bool {
     let expected = expected.map(str::as_bytes);
     let put = room
         .backend
-        .put_record(KIND, name, expected, new.as_bytes(), most);
+        .put_record(KIND, name, expected, new.as_bytes(), max_records);
     put.await.unwrap()
 }
 
@@ -25,7 +31,7 @@ fn pair(name: &str, record: &str) -> (String, String) {
 
 async fn records_are_listed_by_name(room: Room) {
     for name in ["whk_b", "B.-_9", "whk_a"] {
-        assert!(put(&room, name, None, &format!("of {name}\0\n"), MANY).await);
+        assert!(put(&room, name, None, &format!("of {name}\0\n"), RECORDS_MAX).await);
     }
 
     assert_eq!(
@@ -39,22 +45,22 @@ async fn records_are_listed_by_name(room: Room) {
     assert!(records(&room, "others").await.is_empty());
 }
 
-async fn a_record_takes_the_place_of_the_one_that_is_expected(room: Room) {
-    assert!(!put(&room, "a", Some("old"), "new", MANY).await);
-    assert!(put(&room, "a", None, "old", MANY).await);
+async fn a_record_replaces_the_expected_one(room: Room) {
+    assert!(!put(&room, "a", Some("old"), "new", RECORDS_MAX).await);
+    assert!(put(&room, "a", None, "old", RECORDS_MAX).await);
 
-    assert!(!put(&room, "a", None, "new", MANY).await);
-    assert!(!put(&room, "a", Some("other"), "new", MANY).await);
-    assert!(!put(&room, "a", Some(""), "new", MANY).await);
+    assert!(!put(&room, "a", None, "new", RECORDS_MAX).await);
+    assert!(!put(&room, "a", Some("other"), "new", RECORDS_MAX).await);
+    assert!(!put(&room, "a", Some(""), "new", RECORDS_MAX).await);
     assert_eq!(records(&room, KIND).await, [pair("a", "old")]);
 
-    assert!(put(&room, "a", Some("old"), "", MANY).await);
-    assert!(!put(&room, "a", None, "new", MANY).await);
-    assert!(put(&room, "a", Some(""), "new", MANY).await);
+    assert!(put(&room, "a", Some("old"), "", RECORDS_MAX).await);
+    assert!(!put(&room, "a", None, "new", RECORDS_MAX).await);
+    assert!(put(&room, "a", Some(""), "new", RECORDS_MAX).await);
     assert_eq!(records(&room, KIND).await, [pair("a", "new")]);
 }
 
-async fn no_more_are_made_than_the_most(room: Room) {
+async fn no_more_records_are_created_than_the_limit(room: Room) {
     assert!(!put(&room, "a", None, "1", 0).await);
     assert!(put(&room, "a", None, "1", 2).await);
     assert!(put(&room, "b", None, "1", 2).await);
@@ -66,7 +72,7 @@ async fn no_more_are_made_than_the_most(room: Room) {
     assert_eq!(records(&room, KIND).await, [pair("a", "1"), pair("b", "3")]);
 }
 
-async fn a_deleted_record_is_gone_and_makes_room(room: Room) {
+async fn deleting_a_record_frees_its_slot(room: Room) {
     put(&room, "a", None, "1", 1).await;
     let delete = async |name| room.backend.delete_record(KIND, name).await.unwrap();
 
@@ -79,8 +85,8 @@ async fn a_deleted_record_is_gone_and_makes_room(room: Room) {
     assert!(put(&room, "a", None, "2", 1).await);
 }
 
-async fn kinds_are_apart(room: Room) {
-    put(&room, "a", None, "1", MANY).await;
+async fn kinds_are_separate(room: Room) {
+    put(&room, "a", None, "1", RECORDS_MAX).await;
 
     let other = room.backend.put_record("other", "a", None, b"2", 1).await;
     let deleted = room.backend.delete_record("third", "a").await;
@@ -91,12 +97,14 @@ async fn kinds_are_apart(room: Room) {
     assert_eq!(records(&room, "other").await, [pair("a", "2")]);
 }
 
-async fn of_changes_at_once_one_is_done(room: Room) {
+async fn one_of_several_concurrent_changes_succeeds(room: Room) {
     let room = Arc::new(room);
-    put(&room, "a", None, "old", MANY).await;
+    put(&room, "a", None, "old", RECORDS_MAX).await;
     let changes = (0..20).map(|number| {
         let room = Arc::clone(&room);
-        tokio::spawn(async move { put(&room, "a", Some("old"), &number.to_string(), MANY).await })
+        tokio::spawn(
+            async move { put(&room, "a", Some("old"), &number.to_string(), RECORDS_MAX).await },
+        )
     });
     let mut done = 0;
     for change in changes.collect::<Vec<_>>() {
@@ -109,9 +117,9 @@ async fn of_changes_at_once_one_is_done(room: Room) {
 
 super::over_every_store! {
     records_are_listed_by_name,
-    a_record_takes_the_place_of_the_one_that_is_expected,
-    no_more_are_made_than_the_most,
-    a_deleted_record_is_gone_and_makes_room,
-    kinds_are_apart,
-    of_changes_at_once_one_is_done,
+    a_record_replaces_the_expected_one,
+    no_more_records_are_created_than_the_limit,
+    deleting_a_record_frees_its_slot,
+    kinds_are_separate,
+    one_of_several_concurrent_changes_succeeds,
 }

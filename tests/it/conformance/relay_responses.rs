@@ -8,7 +8,7 @@ use threadkeep_responses::{
     MissingThread, NewResponse, ResponseContext, ResponseError, ResponseRequest, ResponseService,
     UpstreamError,
 };
-use threadkeep_service::{Making, SessionMetadata, SessionService};
+use threadkeep_service::{Creation, SessionMetadata, SessionService};
 use threadkeep_store::{HistoryFrom, Reader};
 use tokio::time::timeout;
 
@@ -41,7 +41,7 @@ fn response_in(
 async fn session(room: &Room) -> ScopeId {
     let (_, scopes) = room.services();
     let sessions = SessionService::new(scopes, Arc::clone(&room.backend) as _, room.clock.clone());
-    let making = Making::new();
+    let making = Creation::new();
     let made = sessions.create(&making, None, SessionMetadata::default());
     sessions.scope(made.await.unwrap().id)
 }
@@ -82,22 +82,22 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
             let scope = session(&room).await;
             let new = response_in(&second, &scope, context);
 
-            let its = new.clone();
-            let stuck = tokio::spawn(async move { first.run(its).await });
+            let copy = new.clone();
+            let stuck = tokio::spawn(async move { first.run(copy).await });
             timeout(PATIENCE, dying.died.notified()).await.unwrap();
             room.advance(LEASE);
             let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
             stuck.abort();
 
-            let place = format!("{context:?}, {dies_at}, {is_done}");
+            let case = format!("{context:?}, {dies_at}, {is_done}");
             let outcome = &ended.outcome;
-            assert_eq!(outcome.status, Status::Completed, "{place}");
+            assert_eq!(outcome.status, Status::Completed, "{case}");
             let counted = [1, 2].map(|value| format!(r#"{{"ok":true,"value":{value}}}"#));
-            assert_eq!(results(&outcome.output), counted, "{place}");
-            let kept = room.scope(&scope.to_string()).value("a/n").await;
-            let is_kept = context != ResponseContext::Nothing;
-            assert_eq!(kept.as_deref(), is_kept.then_some("2"), "{place}");
-            let said = [
+            assert_eq!(results(&outcome.output), counted, "{case}");
+            let stored = room.scope(&scope.to_string()).value("a/n").await;
+            let is_stored = context != ResponseContext::Nothing;
+            assert_eq!(stored.as_deref(), is_stored.then_some("2"), "{case}");
+            let expected = [
                 "user",
                 "assistant",
                 "tool",
@@ -105,16 +105,16 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
                 "tool",
                 "assistant",
             ];
-            let said = match context {
-                ResponseContext::Session => &said[..],
+            let expected = match context {
+                ResponseContext::Session => &expected[..],
                 _ => &[],
             };
-            assert_eq!(roles(&room, &scope).await, said, "{place}");
+            assert_eq!(roles(&room, &scope).await, expected, "{case}");
         }
     }
 }
 
-async fn responses_of_a_session_come_one_after_the_other(room: Room) {
+async fn responses_of_a_session_run_one_at_a_time(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         ..Counting::default()
@@ -122,34 +122,30 @@ async fn responses_of_a_session_come_one_after_the_other(room: Room) {
     let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
     let scope = session(&room).await;
 
-    let eight = [&one, &other].repeat(4).into_iter().map(|responses| {
+    let running = [&one, &other].repeat(4).into_iter().map(|responses| {
         let mut new = response_in(responses, &scope, ResponseContext::Session);
         new.wait = Duration::from_secs(30);
         let responses = responses.clone();
         tokio::spawn(async move { responses.run(new).await.unwrap() })
     });
-    let eight: Vec<_> = eight.collect();
-    for response in eight {
+    let running: Vec<_> = running.collect();
+    for response in running {
         let ended = timeout(PATIENCE, response).await.unwrap().unwrap();
         assert_eq!(ended.outcome.status, Status::Completed);
     }
 
     let once = ["user", "assistant", "tool", "assistant"];
     assert_eq!(roles(&room, &scope).await, once.repeat(8));
-    let kept = room.scope(&scope.to_string()).value("a/n").await;
-    assert_eq!(kept.as_deref(), Some("8"));
+    let stored = room.scope(&scope.to_string()).value("a/n").await;
+    assert_eq!(stored.as_deref(), Some("8"));
 }
 
 async fn a_session_without_a_record_has_no_responses(room: Room) {
     let model = Arc::new(Counting::default());
     let responses = responses(&room, &model, ResponseLimits::DEFAULT);
-    let place = room.session();
+    let scope = room.session();
 
-    let run = responses.run(response_in(
-        &responses,
-        &place.scope,
-        ResponseContext::Session,
-    ));
+    let run = responses.run(response_in(&responses, &scope.id, ResponseContext::Session));
     let error = run.await.unwrap_err();
 
     let ResponseError::Service(error) = &*error else {
@@ -162,7 +158,7 @@ async fn a_session_without_a_record_has_no_responses(room: Room) {
     assert!(refused, "{error:?}");
 }
 
-async fn a_response_that_was_given_up_leaves_what_had_effects(room: Room) {
+async fn a_failed_response_keeps_the_items_of_completed_tool_calls(room: Room) {
     let model = Arc::new(Counting {
         steps: 2,
         fails_at: Some((1, UpstreamError::Failed)),
@@ -179,14 +175,14 @@ async fn a_response_that_was_given_up_leaves_what_had_effects(room: Room) {
     let again = responses.run(given_up).await.unwrap();
 
     assert!(matches!(again.outcome.status, Status::Failed(_)));
-    let said = roles(&room, &scope).await;
-    assert_eq!(said[..4], ["user", "assistant", "tool", "user"]);
-    assert_eq!(said.len(), 3 + 6);
+    let roles_seen = roles(&room, &scope).await;
+    assert_eq!(roles_seen[..4], ["user", "assistant", "tool", "user"]);
+    assert_eq!(roles_seen.len(), 3 + 6);
 }
 
 super::over_every_store_and_confirmed!(
     each_call_runs_once_in_each_context_wherever_the_driver_dies,
-    responses_of_a_session_come_one_after_the_other,
+    responses_of_a_session_run_one_at_a_time,
     a_session_without_a_record_has_no_responses,
-    a_response_that_was_given_up_leaves_what_had_effects,
+    a_failed_response_keeps_the_items_of_completed_tool_calls,
 );

@@ -8,21 +8,22 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, HistoryFrom, Journal,
-    JournalEntry, Journaled, ResponseView, Told,
+    JournalEntry, Journaled, ResponseEvents, ResponseView,
 };
 
 use super::room::{Room, Subject, refused, set};
-use super::scope_room::{self, Place};
+use super::scope_room::{self, Scope};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
-pub(crate) const KEPT: Duration = Duration::from_secs(600);
-pub(crate) const DUE: Duration = Duration::from_secs(60);
-pub(crate) const LONG: Duration = Duration::from_secs(604_800);
+pub(crate) const RETENTION: Duration = Duration::from_secs(600);
+pub(crate) const DUE_AFTER: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER_RETENTION: Duration = Duration::from_secs(604_800);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) struct Turn<'a> {
+/// A response under test: a model run in a scope, driven by the holder of a token.
+pub(crate) struct Response<'a> {
     pub(crate) room: &'a Room,
-    pub(crate) place: &'a Place,
+    pub(crate) scope: &'a Scope,
     pub(crate) id: ResponseId,
     pub(crate) floor: Floor,
 }
@@ -41,13 +42,13 @@ pub(crate) async fn living(room: &Room) -> Subject {
     thread
 }
 
-impl<'a> Turn<'a> {
-    /// Returns a response. If the scope belongs to a thread, the response takes the thread's turn.
-    pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
-        let bucket = room.backend.bucket_of_scope(&place.scope);
+impl<'a> Response<'a> {
+    /// Returns a response that takes the turn of its scope, which is the lease of the thread if the scope has one.
+    pub(crate) fn new(room: &'a Room, scope: &'a Scope) -> Self {
+        let bucket = room.backend.bucket_of_scope(&scope.id);
         Self {
             room,
-            place,
+            scope,
             id: ResponseId::in_bucket(bucket, rand::random()),
             floor: Floor::Taken,
         }
@@ -68,24 +69,24 @@ impl<'a> Turn<'a> {
     async fn try_begin(
         &self,
         token: TurnToken,
-        same: &Bytes,
+        fingerprinted: &Bytes,
         request: Option<&Bytes>,
     ) -> Result<Begun, Refusal> {
         let begin = BeginResponse {
-            scope: &self.place.scope,
+            scope: &self.scope.id,
             access: Access::All,
             token,
             lease: LEASE,
-            kept: KEPT,
-            due: DUE,
+            kept: RETENTION,
+            due: DUE_AFTER,
             floor: self.floor,
             request,
-            fingerprint: Fingerprint::of(&[same]),
+            fingerprint: Fingerprint::of(&[fingerprinted]),
         };
         refused(self.room.backend.begin_response(&self.id, &begin).await)
     }
 
-    pub(crate) async fn ask(&self, token: TurnToken) -> Begun {
+    pub(crate) async fn begin_without_request(&self, token: TurnToken) -> Begun {
         self.try_begin(token, &request(), None).await.unwrap()
     }
 
@@ -94,14 +95,14 @@ impl<'a> Turn<'a> {
     }
 
     /// Begins a new response. Returns the token of its driver.
-    pub(crate) async fn begun(&self) -> TurnToken {
+    pub(crate) async fn begin_new(&self) -> TurnToken {
         let token = TurnToken::random();
         assert_eq!(self.begin(token).await, Begun::New);
         token
     }
 
     /// Advances the clock past the lease of the current driver, and resumes the response with a new driver.
-    pub(crate) async fn taken_over(&self) -> (TurnToken, Journal) {
+    pub(crate) async fn take_over(&self) -> (TurnToken, Journal) {
         self.room.advance(LEASE);
         let token = TurnToken::random();
         match self.begin(token).await {
@@ -114,7 +115,7 @@ impl<'a> Turn<'a> {
         let backend = &self.room.backend;
         refused(
             backend
-                .keep_response(&self.id, &self.place.scope, token, LEASE)
+                .keep_response(&self.id, &self.scope.id, token, LEASE)
                 .await,
         )
     }
@@ -128,7 +129,7 @@ impl<'a> Turn<'a> {
     ) -> Result<Journaled, Refusal> {
         let write = ScopeWrite {
             operations,
-            ..self.place.blank()
+            ..self.scope.blank()
         };
         let write = (!operations.is_empty()).then_some(&write);
         self.journal(token, number, entry, (0, &[]), write).await
@@ -160,7 +161,7 @@ impl<'a> Turn<'a> {
             entry: &bytes(entry),
             events: (first, &events),
         };
-        let (backend, scope) = (&self.room.backend, &self.place.scope);
+        let (backend, scope) = (&self.room.backend, &self.scope.id);
         refused(backend.journal(&self.id, scope, &entry, write).await)
     }
 
@@ -173,7 +174,7 @@ impl<'a> Turn<'a> {
         self.note_with(token, number, entry, &[]).await
     }
 
-    pub(crate) async fn tell(
+    pub(crate) async fn append_events(
         &self,
         token: TurnToken,
         first: u64,
@@ -183,14 +184,19 @@ impl<'a> Turn<'a> {
         refused(
             self.room
                 .backend
-                .tell(&self.id, token, first, &events)
+                .append_events(&self.id, token, first, &events)
                 .await,
         )
     }
 
-    pub(crate) async fn told(&self, from: u64) -> Option<(Vec<String>, bool)> {
-        let told = self.room.backend.told(&self.id, from, 1_000).await.unwrap();
-        told.map(|Told { events, has_ended }| {
+    pub(crate) async fn events(&self, from: u64) -> Option<(Vec<String>, bool)> {
+        let page = self
+            .room
+            .backend
+            .read_events(&self.id, from, 1_000)
+            .await
+            .unwrap();
+        page.map(|ResponseEvents { events, has_ended }| {
             let text = |event: &Bytes| String::from_utf8(event.to_vec()).unwrap();
             (events.iter().map(text).collect(), has_ended)
         })
@@ -205,7 +211,7 @@ impl<'a> Turn<'a> {
         let items = [scope_room::item(&format!("{}-1", self.id), "1")];
         let write = ScopeWrite {
             history: &items,
-            ..self.place.blank()
+            ..self.scope.blank()
         };
         self.end_with(token, entries, answer, Some(&write)).await
     }
@@ -217,26 +223,27 @@ impl<'a> Turn<'a> {
         answer: &str,
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Answered<Bytes>, Refusal> {
-        let told = self.view().await.map_or(0, |view| view.journal.next_event);
-        self.end_after(token, (entries, told), answer, write).await
+        let next_event = self.view().await.map_or(0, |view| view.journal.next_event);
+        self.end_after(token, (entries, next_event), answer, write)
+            .await
     }
 
     pub(crate) async fn end_after(
         &self,
         token: Option<TurnToken>,
-        (entries, told): (u64, u64),
+        (entries, next_event): (u64, u64),
         answer: &str,
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Answered<Bytes>, Refusal> {
         let write = write.map(EndWrite::Scope);
-        self.end_writing(token, (entries, told), answer, write)
+        self.end_writing(token, (entries, next_event), answer, write)
             .await
     }
 
     pub(crate) async fn end_writing(
         &self,
         token: Option<TurnToken>,
-        (entries, told): (u64, u64),
+        (entries, next_event): (u64, u64),
         answer: &str,
         write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, Refusal> {
@@ -245,15 +252,15 @@ impl<'a> Turn<'a> {
         let end = EndResponse {
             token,
             entries,
-            events: (told, &last),
+            events: (next_event, &last),
             answer: &answer,
-            kept: LONG,
-            events_kept: KEPT,
+            kept: ANSWER_RETENTION,
+            events_kept: RETENTION,
         };
         let backend = &self.room.backend;
         refused(
             backend
-                .end_response(&self.id, &self.place.scope, &end, write)
+                .end_response(&self.id, &self.scope.id, &end, write)
                 .await,
         )
     }
@@ -267,7 +274,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) async fn history(&self) -> usize {
-        let page = self.place.page(HistoryFrom::After(0), 100).await;
+        let page = self.scope.page(HistoryFrom::After(0), 100).await;
         page.map_or(0, |page| page.items.len())
     }
 }
@@ -287,7 +294,7 @@ pub(crate) async fn take(
     refused(room.backend.take_turn(&thread.id, Access::All, &take).await)
 }
 
-pub(crate) fn one() -> [KvOperation; 1] {
+pub(crate) fn increment_n() -> [KvOperation; 1] {
     [scope_room::increment("n", 1)]
 }
 

@@ -5,27 +5,27 @@ use threadkeep_store::{Begun, EndResponse, Floor};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::response_room::{LEASE, Turn, bytes, living, one, request, take};
+use super::response_room::{LEASE, Response, bytes, increment_n, living, request, take};
 use super::room::{Room, Subject, refused};
 use super::rotations::rotate;
 use crate::support::until;
 
 async fn end_of_turn(room: &Room, thread: &Subject) -> u64 {
-    let held = room.backend.get_turn(&thread.id, Access::All).await;
-    held.unwrap().unwrap().ends_ms
+    let turn = room.backend.get_turn(&thread.id, Access::All).await;
+    turn.unwrap().unwrap().ends_ms
 }
 
 async fn a_thread_has_one_response_at_a_time(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let (first, second) = (Turn::new(&room, &place), Turn::new(&room, &place));
-    let beside = Turn::new(&room, &place).with(Floor::None);
-    let token = first.begun().await;
+    let scope = room.scope_of(&thread);
+    let (first, second) = (Response::new(&room, &scope), Response::new(&room, &scope));
+    let beside = Response::new(&room, &scope).with(Floor::None);
+    let token = first.begin_new().await;
 
     let locked = second.begin(TurnToken::random()).await;
-    beside.begun().await;
+    beside.begin_new().await;
     first.end(Some(token), 0, "answer").await.unwrap();
-    second.begun().await;
+    second.begin_new().await;
 
     let Begun::Locked { by, left } = locked else {
         panic!("{locked:?}");
@@ -36,35 +36,37 @@ async fn a_thread_has_one_response_at_a_time(room: Room) {
 
 async fn a_response_begins_only_with_its_request(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
+    let scope = room.scope_of(&thread);
     for floor in [Floor::Taken, Floor::None] {
-        let turn = Turn::new(&room, &place).with(floor);
+        let response = Response::new(&room, &scope).with(floor);
         let token = TurnToken::random();
 
-        assert_eq!(turn.ask(token).await, Begun::Free);
-        let view = room.backend.get_response(&turn.id).await.unwrap();
+        assert_eq!(response.begin_without_request(token).await, Begun::Free);
+        let view = room.backend.get_response(&response.id).await.unwrap();
         assert_eq!(view, None);
-        assert_eq!(turn.begin(token).await, Begun::New);
-        let again = turn.ask(token).await;
+        assert_eq!(response.begin(token).await, Begun::New);
+        let again = response.begin_without_request(token).await;
         assert!(matches!(again, Begun::Resumed(_)), "{again:?}");
     }
-    let second = Turn::new(&room, &place);
-    let locked = second.ask(TurnToken::random()).await;
+    let second = Response::new(&room, &scope);
+    let locked = second.begin_without_request(TurnToken::random()).await;
     assert!(matches!(locked, Begun::Locked { .. }), "{locked:?}");
 }
 
 async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
     let client = take(&room, &thread, false).await.unwrap();
 
-    let locked = turn.begin(TurnToken::random()).await;
-    let lent = Turn::new(&room, &place).with(Floor::Lent(client.token));
-    let token = lent.begun().await;
-    let wrong = Turn::new(&room, &place).with(Floor::Lent(TurnToken::random()));
+    let locked = response.begin(TurnToken::random()).await;
+    let lent = Response::new(&room, &scope).with(Floor::Lent(client.token));
+    let token = lent.begin_new().await;
+    let wrong = Response::new(&room, &scope).with(Floor::Lent(TurnToken::random()));
     let wrong = wrong.begin_as(TurnToken::random(), &request()).await;
-    lent.note_with(token, 1, "entry", &one()).await.unwrap();
+    lent.note_with(token, 1, "entry", &increment_n())
+        .await
+        .unwrap();
     lent.end(Some(token), 1, "answer").await.unwrap();
 
     assert!(
@@ -78,11 +80,11 @@ async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
 
 async fn responses_under_one_lent_turn_wait_for_each_other(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
+    let scope = room.scope_of(&thread);
     let client = take(&room, &thread, false).await.unwrap();
-    let lent = || Turn::new(&room, &place).with(Floor::Lent(client.token));
-    let (first, second, own) = (lent(), lent(), Turn::new(&room, &place));
-    let token = first.begun().await;
+    let lent = || Response::new(&room, &scope).with(Floor::Lent(client.token));
+    let (first, second, own) = (lent(), lent(), Response::new(&room, &scope));
+    let token = first.begin_new().await;
 
     let beside = second.begin(TurnToken::random()).await;
     room.backend
@@ -96,68 +98,74 @@ async fn responses_under_one_lent_turn_wait_for_each_other(room: Room) {
         assert!(is_locked, "{locked:?}");
     }
     first.end(Some(token), 0, "answer").await.unwrap();
-    own.begun().await;
+    own.begin_new().await;
 }
 
 async fn a_lent_turn_that_is_lost_stops_the_driver(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
+    let scope = room.scope_of(&thread);
     let client = take(&room, &thread, false).await.unwrap();
-    let turn = Turn::new(&room, &place).with(Floor::Lent(client.token));
-    let token = turn.begun().await;
+    let response = Response::new(&room, &scope).with(Floor::Lent(client.token));
+    let token = response.begin_new().await;
 
     room.advance(LEASE);
-    turn.note(token, 1, "nobody else has it").await.unwrap();
+    response.note(token, 1, "nobody else has it").await.unwrap();
     take(&room, &thread, false).await.unwrap();
 
-    let late = turn.note_with(token, 2, "late", &one()).await;
+    let late = response.note_with(token, 2, "late", &increment_n()).await;
     assert_eq!(late, Err(Refusal::TurnLost));
-    assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
-    let ended = turn.end_with(Some(token), 1, "late", None).await;
+    assert_eq!(
+        response.note(token, 2, "late").await,
+        Err(Refusal::TurnLost)
+    );
+    let ended = response.end_with(Some(token), 1, "late", None).await;
     assert_eq!(ended, Err(Refusal::TurnLost));
-    assert_eq!(place.value("n").await, None);
+    assert_eq!(scope.value("n").await, None);
 }
 
 async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
     room.advance(LEASE);
     let client = take(&room, &thread, false).await.unwrap();
 
-    let late = turn.note_with(token, 1, "late", &one()).await;
+    let late = response.note_with(token, 1, "late", &increment_n()).await;
     assert_eq!(late, Err(Refusal::TurnLost));
-    assert_eq!(turn.note(token, 1, "late").await, Err(Refusal::TurnLost));
-    assert_eq!(turn.keep(token).await, Err(Refusal::TurnLost));
-    assert_eq!(place.value("n").await, None);
-    let resumed = turn.begin(TurnToken::random()).await;
+    assert_eq!(
+        response.note(token, 1, "late").await,
+        Err(Refusal::TurnLost)
+    );
+    assert_eq!(response.keep(token).await, Err(Refusal::TurnLost));
+    assert_eq!(scope.value("n").await, None);
+    let resumed = response.begin(TurnToken::random()).await;
     assert!(
         matches!(resumed, Begun::Locked { by: None, .. }),
         "{resumed:?}"
     );
     // the client lends its turn to a second response, which must first end the open response
-    let next = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    let next = Response::new(&room, &scope).with(Floor::Lent(client.token));
     assert_eq!(
         next.begin(TurnToken::random()).await,
-        Begun::Behind(turn.id)
+        Begun::Behind(response.id)
     );
-    turn.end(None, 0, "closed").await.unwrap();
-    next.begun().await;
+    response.end(None, 0, "closed").await.unwrap();
+    next.begin_new().await;
     assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
-async fn an_open_response_is_ended_before_the_next(room: Room) {
+async fn an_open_response_must_end_before_the_next_begins(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let (first, second) = (Turn::new(&room, &place), Turn::new(&room, &place));
-    first.begun().await;
+    let scope = room.scope_of(&thread);
+    let (first, second) = (Response::new(&room, &scope), Response::new(&room, &scope));
+    first.begin_new().await;
     room.advance(LEASE);
 
     let behind = second.begin(TurnToken::random()).await;
     first.end(None, 0, "closed").await.unwrap();
-    second.begun().await;
+    second.begin_new().await;
 
     assert_eq!(behind, Begun::Behind(first.id));
     assert_eq!(
@@ -166,64 +174,64 @@ async fn an_open_response_is_ended_before_the_next(room: Room) {
     );
 }
 
-async fn a_response_whose_thread_has_moved_keeps_none_out_after_its_end(room: Room) {
+async fn an_ended_response_of_a_rotated_thread_blocks_no_other(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
     let moved = rotate(&room, &thread).await;
-    let new_place = room.scope_of(&moved);
-    let next = Turn::new(&room, &new_place);
+    let new_scope = room.scope_of(&moved);
+    let next = Response::new(&room, &new_scope);
     let locked = next.begin(TurnToken::random()).await;
-    let late = turn.note(token, 1, "late").await;
-    turn.end_with(None, 0, "closed", None).await.unwrap();
+    let late = response.note(token, 1, "late").await;
+    response.end_with(None, 0, "closed", None).await.unwrap();
 
     assert!(
-        matches!(locked, Begun::Locked { by: Some(by), .. } if by == turn.id),
+        matches!(locked, Begun::Locked { by: Some(by), .. } if by == response.id),
         "{locked:?}"
     );
     assert_eq!(late, Err(Refusal::Destroyed));
-    next.begun().await;
+    next.begin_new().await;
 }
 
-async fn a_lost_turn_can_be_let_go(room: Room) {
+async fn a_lost_turn_can_be_released(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
     room.advance(LEASE);
     let client = take(&room, &thread, false).await.unwrap();
     let is_driven = async || {
-        let view = room.backend.get_response(&turn.id).await.unwrap();
+        let view = room.backend.get_response(&response.id).await.unwrap();
         view.unwrap().driven.is_some()
     };
-    let let_go = async |token| {
+    let release = async |token| {
         let backend = &room.backend;
         refused(
             backend
-                .keep_response(&turn.id, &place.scope, token, Duration::ZERO)
+                .keep_response(&response.id, &scope.id, token, Duration::ZERO)
                 .await,
         )
     };
-    let again = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    let again = Response::new(&room, &scope).with(Floor::Lent(client.token));
     assert_eq!(
         again.begin(TurnToken::random()).await,
-        Begun::Behind(turn.id)
+        Begun::Behind(response.id)
     );
 
-    assert_eq!(let_go(token).await, Ok(()));
+    assert_eq!(release(token).await, Ok(()));
     assert!(!is_driven().await);
-    assert_eq!(let_go(TurnToken::random()).await, Err(Refusal::TurnLost));
+    assert_eq!(release(TurnToken::random()).await, Err(Refusal::TurnLost));
     assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
-async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {
+async fn a_withdrawn_response_leaves_nothing(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
-    let take_back = async |token| {
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
+    let withdraw = async |token| {
         let end = EndResponse {
             token: Some(token),
             entries: 0,
@@ -234,36 +242,36 @@ async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {
         };
         let ended = room
             .backend
-            .end_response(&turn.id, &place.scope, &end, None);
+            .end_response(&response.id, &scope.id, &end, None);
         refused(ended.await)
     };
 
-    let of_another = take_back(TurnToken::random()).await;
-    take_back(token).await.unwrap();
+    let by_another = withdraw(TurnToken::random()).await;
+    withdraw(token).await.unwrap();
 
-    assert_eq!(of_another, Err(Refusal::TurnLost));
-    assert!(turn.view().await.is_none());
-    let next = Turn::new(&room, &place);
-    let token = next.begun().await;
+    assert_eq!(by_another, Err(Refusal::TurnLost));
+    assert!(response.view().await.is_none());
+    let next = Response::new(&room, &scope);
+    let token = next.begin_new().await;
     next.end(Some(token), 0, "answer").await.unwrap();
-    // a response with a journal entry cannot be taken back
-    let token = turn.begun().await;
-    turn.note(token, 1, "entry").await.unwrap();
-    assert_eq!(take_back(token).await, Err(Refusal::Changed));
-    assert!(turn.view().await.is_some());
+    // a response with a journal entry cannot be withdrawn
+    let token = response.begin_new().await;
+    response.note(token, 1, "entry").await.unwrap();
+    assert_eq!(withdraw(token).await, Err(Refusal::Changed));
+    assert!(response.view().await.is_some());
 }
 
 async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
+    let scope = room.scope_of(&thread);
     let ended = Mutex::new(room.backend.ended_turns());
 
     // retry, because an end is not reported until the subscription is active
     let is_woken = async || {
-        let turn = Turn::new(&room, &place);
-        let token = turn.begun().await;
+        let response = Response::new(&room, &scope);
+        let token = response.begin_new().await;
         take(&room, &thread, true).await.unwrap_err();
-        turn.end(Some(token), 0, "answer").await.unwrap();
+        response.end(Some(token), 0, "answer").await.unwrap();
         let mut ended = ended.lock().await;
         let woken = timeout(Duration::from_millis(200), ended.recv()).await;
         woken.is_ok_and(|woken| woken.unwrap() == thread.id)
@@ -278,9 +286,9 @@ super::over_every_store_and_confirmed!(
     responses_under_one_lent_turn_wait_for_each_other,
     a_lent_turn_that_is_lost_stops_the_driver,
     a_later_turn_of_a_client_stops_a_driver,
-    an_open_response_is_ended_before_the_next,
-    a_response_whose_thread_has_moved_keeps_none_out_after_its_end,
-    a_lost_turn_can_be_let_go,
-    a_response_that_is_taken_back_leaves_nothing,
+    an_open_response_must_end_before_the_next_begins,
+    an_ended_response_of_a_rotated_thread_blocks_no_other,
+    a_lost_turn_can_be_released,
+    a_withdrawn_response_leaves_nothing,
     the_end_wakes_callers_that_wait_for_the_turn,
 );

@@ -6,18 +6,18 @@ use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Conditions, Operation, Refusal, ThreadPolicy, TurnToken, Write};
 use threadkeep_store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 
-use super::response_room::{KEPT, LEASE, Turn, bytes, living, one, request, take};
-use super::room::{Room, numbered_once, push};
+use super::response_room::{LEASE, RETENTION, Response, bytes, increment_n, living, request, take};
+use super::room::{Room, numbered_key, push};
 use super::scope_room;
 
 async fn a_response_has_one_driver(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
 
-    let token = turn.begun().await;
-    let other = turn.begin(TurnToken::random()).await;
-    let again = turn.begin(token).await;
+    let token = response.begin_new().await;
+    let other = response.begin(TurnToken::random()).await;
+    let again = response.begin(token).await;
 
     let Begun::Running { left } = other else {
         panic!("{other:?}");
@@ -30,65 +30,79 @@ async fn a_response_has_one_driver(room: Room) {
     };
     assert_eq!(again, Begun::Resumed(begun));
     let request = bytes("another request");
-    let another = turn.begin_as(TurnToken::random(), &request).await;
+    let another = response.begin_as(TurnToken::random(), &request).await;
     assert_eq!(another, Err(Refusal::IdempotencyKeyReused));
 }
 
-async fn another_driver_goes_on_where_the_last_one_stopped(room: Room) {
+async fn another_driver_resumes_where_the_last_one_stopped(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
 
-    let mut tokens = vec![turn.begun().await];
+    let mut tokens = vec![response.begin_new().await];
     for number in 1..=6 {
         let last = *tokens.last().unwrap();
         let entry = number.to_string();
-        let noted = turn.note_with(last, number, &entry, &one()).await.unwrap();
+        let noted = response
+            .note_with(last, number, &entry, &increment_n())
+            .await
+            .unwrap();
         assert!(matches!(noted, Journaled::New(Some(_))), "{noted:?}");
-        turn.tell(last, number - 1, &[&entry]).await.unwrap();
-        let (token, journal) = turn.taken_over().await;
+        response
+            .append_events(last, number - 1, &[&entry])
+            .await
+            .unwrap();
+        let (token, journal) = response.take_over().await;
         tokens.push(token);
         assert_eq!(journal.entries.len() as u64, number);
         assert_eq!(journal.entries[number as usize - 1], entry);
         assert_eq!(journal.next_event, number);
         // each earlier driver tries to continue, and is rejected
         for old in &tokens[..tokens.len() - 1] {
-            let late = turn.note_with(*old, number + 1, "late", &one()).await;
+            let late = response
+                .note_with(*old, number + 1, "late", &increment_n())
+                .await;
             assert_eq!(late, Err(Refusal::TurnLost));
             assert_eq!(
-                turn.note(*old, number + 1, "late").await,
+                response.note(*old, number + 1, "late").await,
                 Err(Refusal::TurnLost)
             );
             assert_eq!(
-                turn.tell(*old, number, &["late"]).await,
+                response.append_events(*old, number, &["late"]).await,
                 Err(Refusal::TurnLost)
             );
-            assert_eq!(turn.keep(*old).await, Err(Refusal::TurnLost));
-            let ended = turn.end(Some(*old), number, "late").await;
+            assert_eq!(response.keep(*old).await, Err(Refusal::TurnLost));
+            let ended = response.end(Some(*old), number, "late").await;
             assert_eq!(ended, Err(Refusal::TurnLost));
         }
     }
 
-    assert_eq!(place.value("n").await.as_deref(), Some("6"));
-    assert_eq!(turn.view().await.unwrap().journal.entries.len(), 6);
+    assert_eq!(scope.value("n").await.as_deref(), Some("6"));
+    assert_eq!(response.view().await.unwrap().journal.entries.len(), 6);
     let events = ["1", "2", "3", "4", "5", "6"].map(str::to_owned);
-    assert_eq!(turn.told(0).await, Some((events.to_vec(), false)));
+    assert_eq!(response.events(0).await, Some((events.to_vec(), false)));
 }
 
-async fn an_entry_and_its_write_are_one_step(room: Room) {
+async fn an_entry_and_its_write_are_stored_atomically(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
-    let first = turn.note_with(token, 1, "first", &one()).await.unwrap();
-    let repeat = turn.note_with(token, 1, "again", &one()).await.unwrap();
-    let gap = turn.note_with(token, 3, "third", &one()).await;
+    let first = response
+        .note_with(token, 1, "first", &increment_n())
+        .await
+        .unwrap();
+    let repeat = response
+        .note_with(token, 1, "again", &increment_n())
+        .await
+        .unwrap();
+    let gap = response.note_with(token, 3, "third", &increment_n()).await;
     let text = [scope_room::set("s", "\"text\"")];
-    turn.note_with(token, 2, "second", &text).await.unwrap();
+    response.note_with(token, 2, "second", &text).await.unwrap();
     let wrong = [scope_room::increment("s", 1)];
-    let refused = turn.note_with(token, 3, "third", &wrong).await;
-    let nothing = turn.note(token, 0, "none").await;
+    let refused = response.note_with(token, 3, "third", &wrong).await;
+    let nothing = response.note(token, 0, "none").await;
 
     let Journaled::New(Some(written)) = first else {
         panic!("{first:?}");
@@ -98,37 +112,42 @@ async fn an_entry_and_its_write_are_one_step(room: Room) {
     assert_eq!(gap, Err(Refusal::Changed));
     assert_eq!(nothing, Err(Refusal::Changed));
     assert_eq!(refused, Err(Refusal::NotAnInteger { operation: 0 }));
-    assert_eq!(place.value("n").await.as_deref(), Some("1"));
-    let entries = turn.view().await.unwrap().journal.entries;
+    assert_eq!(scope.value("n").await.as_deref(), Some("1"));
+    let entries = response.view().await.unwrap().journal.entries;
     assert_eq!(entries, [bytes("first"), bytes("second")]);
-    assert_eq!(turn.note(token, 3, "third").await, Ok(Journaled::New(None)));
     assert_eq!(
-        turn.note(token, 3, "again").await,
+        response.note(token, 3, "third").await,
+        Ok(Journaled::New(None))
+    );
+    assert_eq!(
+        response.note(token, 3, "again").await,
         Ok(Journaled::Known(bytes("third")))
     );
 }
 
-async fn a_write_of_nothing_new_is_a_step_too(room: Room) {
+async fn a_write_that_only_repeats_items_is_journaled(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
     let items = [scope_room::item("1", "1")];
-    place.add(&items).await;
-    let token = turn.begun().await;
+    scope.add(&items).await;
+    let token = response.begin_new().await;
 
     let write = ScopeWrite {
         history: &items,
-        ..place.blank()
+        ..scope.blank()
     };
-    let (scope, text) = (&place.scope, bytes("entry"));
+    let text = bytes("entry");
     let entry = first_entry(token, &text);
-    let noted = room.backend.journal(&turn.id, scope, &entry, Some(&write));
+    let noted = room
+        .backend
+        .journal(&response.id, &scope.id, &entry, Some(&write));
     let Journaled::New(Some(written)) = noted.await.unwrap() else {
-        panic!("it is known");
+        panic!("expected a new entry");
     };
 
     assert!(written.appended[0].repeated);
-    assert_eq!(turn.view().await.unwrap().journal.entries, [text]);
+    assert_eq!(response.view().await.unwrap().journal.entries, [text]);
 }
 
 fn first_entry(token: TurnToken, text: &Bytes) -> JournalEntry<'_> {
@@ -140,45 +159,49 @@ fn first_entry(token: TurnToken, text: &Bytes) -> JournalEntry<'_> {
     }
 }
 
-async fn an_entry_and_its_events_are_one_step(room: Room) {
+async fn an_entry_and_its_events_are_stored_atomically(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
-    turn.tell(token, 0, &["a"]).await.unwrap();
-    let first = turn
+    response.append_events(token, 0, &["a"]).await.unwrap();
+    let first = response
         .note_with_events(token, 1, "first", (1, &["b", "c"]))
         .await;
-    let repeat = turn.note_with_events(token, 1, "again", (3, &["d"])).await;
-    let gap = turn.note_with_events(token, 2, "second", (4, &["e"])).await;
-    let known = turn
+    let repeat = response
+        .note_with_events(token, 1, "again", (3, &["d"]))
+        .await;
+    let gap = response
+        .note_with_events(token, 2, "second", (4, &["e"]))
+        .await;
+    let overlap = response
         .note_with_events(token, 2, "second", (2, &["x", "d"]))
         .await;
 
     assert_eq!(first, Ok(Journaled::New(None)));
     assert_eq!(repeat, Ok(Journaled::Known(bytes("first"))));
     assert_eq!(gap, Err(Refusal::Changed));
-    assert_eq!(known, Ok(Journaled::New(None)));
+    assert_eq!(overlap, Ok(Journaled::New(None)));
     let events = ["a", "b", "c", "d"].map(str::to_owned);
-    assert_eq!(turn.told(0).await, Some((events.to_vec(), false)));
-    let view = turn.view().await.unwrap();
+    assert_eq!(response.events(0).await, Some((events.to_vec(), false)));
+    let view = response.view().await.unwrap();
     assert_eq!(view.journal.entries, [bytes("first"), bytes("second")]);
     assert_eq!(view.journal.next_event, 4);
 }
 
-async fn events_have_one_numbering_without_gaps(room: Room) {
+async fn event_numbers_have_no_gaps(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    assert_eq!(turn.told(0).await, None);
-    let token = turn.begun().await;
-    assert_eq!(turn.told(0).await, Some((vec![], false)));
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    assert_eq!(response.events(0).await, None);
+    let token = response.begin_new().await;
+    assert_eq!(response.events(0).await, Some((vec![], false)));
 
-    turn.tell(token, 0, &["a", "b"]).await.unwrap();
-    turn.tell(token, 1, &["x", "c"]).await.unwrap();
-    turn.tell(token, 0, &["y"]).await.unwrap();
-    let gap = turn.tell(token, 4, &["e"]).await;
+    response.append_events(token, 0, &["a", "b"]).await.unwrap();
+    response.append_events(token, 1, &["x", "c"]).await.unwrap();
+    response.append_events(token, 0, &["y"]).await.unwrap();
+    let gap = response.append_events(token, 4, &["e"]).await;
 
     assert_eq!(gap, Err(Refusal::Changed));
     let texts = |texts: &[&str]| {
@@ -187,29 +210,43 @@ async fn events_have_one_numbering_without_gaps(room: Room) {
             .map(|text| (*text).to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(turn.told(0).await, Some((texts(&["a", "b", "c"]), false)));
-    assert_eq!(turn.told(2).await, Some((texts(&["c"]), false)));
-    assert_eq!(turn.told(3).await, Some((vec![], false)));
-    assert_eq!(turn.told(u64::MAX).await, Some((vec![], false)));
-    let some = room.backend.told(&turn.id, 1, 1).await.unwrap().unwrap();
-    assert_eq!(some.events, [bytes("b")]);
-    turn.end(Some(token), 0, "answer").await.unwrap();
-    assert_eq!(turn.told(2).await, Some((texts(&["c", "last"]), true)));
-    assert_eq!(turn.tell(token, 4, &["e"]).await, Err(Refusal::TurnLost));
-    room.advance(KEPT);
-    assert_eq!(turn.told(0).await, None);
-    assert_eq!(turn.answer().await, Some(bytes("answer")));
+    assert_eq!(
+        response.events(0).await,
+        Some((texts(&["a", "b", "c"]), false))
+    );
+    assert_eq!(response.events(2).await, Some((texts(&["c"]), false)));
+    assert_eq!(response.events(3).await, Some((vec![], false)));
+    assert_eq!(response.events(u64::MAX).await, Some((vec![], false)));
+    let page = room
+        .backend
+        .read_events(&response.id, 1, 1)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(page.events, [bytes("b")]);
+    response.end(Some(token), 0, "answer").await.unwrap();
+    assert_eq!(
+        response.events(2).await,
+        Some((texts(&["c", "last"]), true))
+    );
+    assert_eq!(
+        response.append_events(token, 4, &["e"]).await,
+        Err(Refusal::TurnLost)
+    );
+    room.advance(RETENTION);
+    assert_eq!(response.events(0).await, None);
+    assert_eq!(response.answer().await, Some(bytes("answer")));
 }
 
-async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
+async fn concurrent_appends_succeed_or_fail_independently(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turns = [(); 40].map(|()| Turn::new(&room, &place).with(Floor::None));
+    let scope = room.scope_of(&thread);
+    let responses = [(); 40].map(|()| Response::new(&room, &scope).with(Floor::None));
     let mut tokens = Vec::new();
-    for (number, turn) in turns.iter().enumerate() {
+    for (number, response) in responses.iter().enumerate() {
         tokens.push(match number % 4 {
             1 => TurnToken::random(),
-            _ => turn.begun().await,
+            _ => response.begin_new().await,
         });
     }
     let long = "\u{1f4a1}\n".repeat(5_000);
@@ -219,43 +256,43 @@ async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
         _ => vec!["first", "second\n"],
     };
 
-    let told = turns.iter().zip(&tokens).enumerate();
-    let told = told.map(async |(number, (turn, token))| {
-        // a quarter of the responses have not begun, and the events of two others start with a gap
+    let appends = responses.iter().zip(&tokens).enumerate();
+    let appends = appends.map(async |(number, (response, token))| {
+        // one response in four has not begun, and the events of two others start with a gap
         let first = u64::from(number % 4 == 2 && number < 10);
-        turn.tell(*token, first, &events(number)).await
+        response.append_events(*token, first, &events(number)).await
     });
-    let outcomes = join_all(told).await;
+    let outcomes = join_all(appends).await;
 
-    for (number, (turn, outcome)) in turns.iter().zip(outcomes).enumerate() {
-        let kept = turn.told(0).await;
+    for (number, (response, outcome)) in responses.iter().zip(outcomes).enumerate() {
+        let stored = response.events(0).await;
         match number % 4 {
-            1 => assert_eq!((outcome, kept), (Err(Refusal::TurnLost), None)),
+            1 => assert_eq!((outcome, stored), (Err(Refusal::TurnLost), None)),
             2 if number < 10 => {
                 assert_eq!(
-                    (outcome, kept),
+                    (outcome, stored),
                     (Err(Refusal::Changed), Some((vec![], false)))
                 );
             }
             _ => {
                 let events = events(number).into_iter().map(str::to_owned);
-                assert_eq!((outcome, kept), (Ok(()), Some((events.collect(), false))));
+                assert_eq!((outcome, stored), (Ok(()), Some((events.collect(), false))));
             }
         }
     }
 }
 
-async fn the_end_is_one_step_and_comes_once(room: Room) {
+async fn a_response_ends_once(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
-    turn.note(token, 1, "entry").await.unwrap();
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
+    response.note(token, 1, "entry").await.unwrap();
 
-    let early = turn.end(Some(token), 0, "early").await;
-    let first = turn.end(Some(token), 1, "answer").await.unwrap();
-    let repeat = turn.end(Some(token), 1, "again").await.unwrap();
-    let by_other = turn.end(None, 0, "cancelled").await.unwrap();
+    let early = response.end(Some(token), 0, "early").await;
+    let first = response.end(Some(token), 1, "answer").await.unwrap();
+    let repeat = response.end(Some(token), 1, "again").await.unwrap();
+    let by_other = response.end(None, 0, "cancelled").await.unwrap();
 
     assert_eq!(early, Err(Refusal::Changed));
     assert_eq!((&first.answer[..], first.replayed), (&b"answer"[..], false));
@@ -265,45 +302,50 @@ async fn the_end_is_one_step_and_comes_once(room: Room) {
             (&b"answer"[..], true)
         );
     }
-    assert_eq!(turn.history().await, 1);
+    assert_eq!(response.history().await, 1);
     assert_eq!(
-        turn.begin(TurnToken::random()).await,
+        response.begin(TurnToken::random()).await,
         Begun::Ended(bytes("answer"))
     );
-    assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
+    assert_eq!(
+        response.note(token, 2, "late").await,
+        Err(Refusal::TurnLost)
+    );
     // the thread's turn is free again
     take(&room, &thread, false).await.unwrap();
 }
 
-async fn a_refused_write_ends_nothing(room: Room) {
+async fn a_refused_write_does_not_end_the_response(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    place.add(&[scope_room::item("1", "1")]).await;
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    scope.add(&[scope_room::item("1", "1")]).await;
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
     let items = [scope_room::item("1", "2")];
     let write = ScopeWrite {
         history: &items,
-        ..place.blank()
+        ..scope.blank()
     };
-    let refused = turn.end_with(Some(token), 0, "answer", Some(&write)).await;
+    let refused = response
+        .end_with(Some(token), 0, "answer", Some(&write))
+        .await;
 
     assert_eq!(refused, Err(Refusal::ItemIdReused { item: 0 }));
-    assert_eq!(turn.answer().await, None);
-    assert_eq!(turn.told(0).await, Some((vec![], false)));
+    assert_eq!(response.answer().await, None);
+    assert_eq!(response.events(0).await, Some((vec![], false)));
     assert!(matches!(
         take(&room, &thread, false).await,
         Err(Refusal::TurnTaken { .. })
     ));
-    turn.end(Some(token), 0, "answer").await.unwrap();
+    response.end(Some(token), 0, "answer").await.unwrap();
 }
 
-async fn an_end_may_write_to_the_thread_in_the_same_step(room: Room) {
+async fn an_end_can_write_to_the_thread_atomically(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
     let operations = |key: &str| {
         [
             Operation::Append(scope_room::item("1", "1")),
@@ -317,11 +359,13 @@ async fn an_end_may_write_to_the_thread_in_the_same_step(room: Room) {
             ..Write::new(&ThreadPolicy::THREAD)
         };
         let write = Some(EndWrite::Thread(&write));
-        turn.end_writing(Some(token), (0, 0), answer, write).await
+        response
+            .end_writing(Some(token), (0, 0), answer, write)
+            .await
     };
 
     let refused = end("answer", "k").await;
-    let before = (turn.answer().await, turn.history().await);
+    let before = (response.answer().await, response.history().await);
     let first = end("answer", "said").await.unwrap();
     let repeat = end("again", "k").await.unwrap();
 
@@ -336,16 +380,16 @@ async fn an_end_may_write_to_the_thread_in_the_same_step(room: Room) {
         thread.state().await.as_deref(),
         Some(r#"{"k":1,"said":["said"]}"#)
     );
-    assert_eq!(turn.history().await, 1);
-    assert_eq!(turn.told(0).await, Some((vec!["last".into()], true)));
+    assert_eq!(response.history().await, 1);
+    assert_eq!(response.events(0).await, Some((vec!["last".into()], true)));
     take(&room, &thread, false).await.unwrap();
 }
 
-async fn an_end_brings_no_thread_back(room: Room) {
+async fn an_end_does_not_recreate_a_destroyed_thread(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
     thread.destroy().await;
 
     let operations = [push("said", "1")];
@@ -354,76 +398,87 @@ async fn an_end_brings_no_thread_back(room: Room) {
         ..Write::new(&ThreadPolicy::THREAD)
     };
     let write = Some(EndWrite::Thread(&write));
-    let late = turn.end_writing(Some(token), (0, 0), "answer", write).await;
-    let alone = turn.end_writing(Some(token), (0, 0), "answer", None).await;
+    let late = response
+        .end_writing(Some(token), (0, 0), "answer", write)
+        .await;
+    let alone = response
+        .end_writing(Some(token), (0, 0), "answer", None)
+        .await;
 
     assert_eq!(late, Err(Refusal::Destroyed));
     assert!(!alone.unwrap().replayed);
     assert!(!thread.exists().await);
 }
 
-async fn anybody_may_end_a_response_from_all_that_it_did(room: Room) {
+async fn an_end_without_a_token_needs_matching_entry_and_event_counts(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
-    turn.note(token, 1, "entry").await.unwrap();
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
+    response.note(token, 1, "entry").await.unwrap();
 
-    let too_early = turn.end(None, 0, "cancelled").await;
-    turn.tell(token, 0, &["a", "b"]).await.unwrap();
-    let before_events = turn.end_after(None, (1, 1), "cancelled", None).await;
-    let after_none = turn.end_after(Some(token), (1, 3), "cancelled", None).await;
-    let ended = turn.end(None, 1, "cancelled").await.unwrap();
+    let too_early = response.end(None, 0, "cancelled").await;
+    response.append_events(token, 0, &["a", "b"]).await.unwrap();
+    let before_events = response.end_after(None, (1, 1), "cancelled", None).await;
+    let after_none = response
+        .end_after(Some(token), (1, 3), "cancelled", None)
+        .await;
+    let ended = response.end(None, 1, "cancelled").await.unwrap();
 
     for refused in [too_early, before_events, after_none] {
         assert_eq!(refused, Err(Refusal::Changed));
     }
     assert!(!ended.replayed);
-    let (events, _) = turn.told(0).await.unwrap();
+    let (events, _) = response.events(0).await.unwrap();
     assert_eq!(events, ["a", "b", "last"]);
-    assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
-    assert_eq!(turn.keep(token).await, Err(Refusal::TurnLost));
-    assert_eq!(turn.history().await, 1);
+    assert_eq!(
+        response.note(token, 2, "late").await,
+        Err(Refusal::TurnLost)
+    );
+    assert_eq!(response.keep(token).await, Err(Refusal::TurnLost));
+    assert_eq!(response.history().await, 1);
     take(&room, &thread, false).await.unwrap();
 }
 
 async fn a_step_ignores_the_idempotency_key_of_its_write(room: Room) {
     let thread = living(&room).await;
-    let place = room.scope_of(&thread);
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
-    let operations = one();
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
+    let operations = increment_n();
     let write = ScopeWrite {
         operations: &operations,
         conditions: Conditions {
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
-        ..place.blank()
+        ..scope.blank()
     };
-    place.write(&write).await.unwrap();
+    scope.write(&write).await.unwrap();
 
-    let (scope, text) = (&place.scope, bytes("entry"));
+    let text = bytes("entry");
     let (backend, entry) = (&room.backend, first_entry(token, &text));
-    let noted = backend.journal(&turn.id, scope, &entry, Some(&write)).await;
+    let noted = backend
+        .journal(&response.id, &scope.id, &entry, Some(&write))
+        .await;
 
     assert!(matches!(noted.unwrap(), Journaled::New(Some(_))));
-    assert_eq!(place.value("n").await.as_deref(), Some("2"));
-    assert_eq!(turn.view().await.unwrap().journal.entries, [text]);
+    assert_eq!(scope.value("n").await.as_deref(), Some("2"));
+    assert_eq!(response.view().await.unwrap().journal.entries, [text]);
 }
 
-async fn a_response_stays_in_its_scope(room: Room) {
+async fn a_response_is_bound_to_its_scope(room: Room) {
     let thread = living(&room).await;
-    let (place, session) = (room.scope_of(&thread), room.session());
-    let turn = Turn::new(&room, &place);
-    let token = turn.begun().await;
+    let (scope, session) = (room.scope_of(&thread), room.session());
+    let response = Response::new(&room, &scope);
+    let token = response.begin_new().await;
 
-    let elsewhere = Turn {
-        place: &session,
-        ..Turn::new(&room, &place)
+    let elsewhere = Response {
+        scope: &session,
+        ..Response::new(&room, &scope)
     };
-    let elsewhere = Turn {
-        id: turn.id,
+    let elsewhere = Response {
+        id: response.id,
         ..elsewhere
     };
     let begun = elsewhere.begin_as(TurnToken::random(), &request()).await;
@@ -437,36 +492,42 @@ async fn a_response_stays_in_its_scope(room: Room) {
 }
 
 async fn a_scope_without_a_thread_has_responses_too(room: Room) {
-    let place = room.session();
-    let turn = Turn::new(&room, &place).with(Floor::None);
-    let token = turn.begun().await;
+    let scope = room.session();
+    let response = Response::new(&room, &scope).with(Floor::None);
+    let token = response.begin_new().await;
 
-    turn.note_with(token, 1, "entry", &one()).await.unwrap();
-    turn.keep(token).await.unwrap();
-    let (other, journal) = turn.taken_over().await;
-    let late = turn.note_with(token, 2, "late", &one()).await;
-    turn.end(Some(other), 1, "answer").await.unwrap();
+    response
+        .note_with(token, 1, "entry", &increment_n())
+        .await
+        .unwrap();
+    response.keep(token).await.unwrap();
+    let (other, journal) = response.take_over().await;
+    let late = response.note_with(token, 2, "late", &increment_n()).await;
+    response.end(Some(other), 1, "answer").await.unwrap();
 
     assert_eq!(journal.entries, [bytes("entry")]);
     assert_eq!(late, Err(Refusal::TurnLost));
-    assert_eq!(place.value("n").await.as_deref(), Some("1"));
-    assert_eq!(turn.history().await, 1);
-    let view = turn.view().await.unwrap();
-    assert_eq!(view.scope, place.scope);
+    assert_eq!(scope.value("n").await.as_deref(), Some("1"));
+    assert_eq!(response.history().await, 1);
+    let view = response.view().await.unwrap();
+    assert_eq!(view.scope, scope.id);
     assert_eq!(view.answer, Some(bytes("answer")));
     assert_eq!(view.driven, None);
 }
 
 async fn a_scope_without_a_thread_has_one_response_at_a_time_too(room: Room) {
-    let place = room.session();
-    let [first, second, third] = [(); 3].map(|()| Turn::new(&room, &place));
+    let scope = room.session();
+    let [first, second, third] = [(); 3].map(|()| Response::new(&room, &scope));
     let missing = first.begin_as(TurnToken::random(), &request()).await;
     assert_eq!(missing, Err(Refusal::ScopeNotFound));
-    place.run(&one()).await;
+    scope.run(&increment_n()).await;
 
-    let token = first.begun().await;
+    let token = first.begin_new().await;
     let locked = second.begin(TurnToken::random()).await;
-    Turn::new(&room, &place).with(Floor::None).begun().await;
+    Response::new(&room, &scope)
+        .with(Floor::None)
+        .begin_new()
+        .await;
     assert_eq!(
         first.begin(token).await,
         Begun::Resumed(Journal {
@@ -476,12 +537,15 @@ async fn a_scope_without_a_thread_has_one_response_at_a_time_too(room: Room) {
         })
     );
     first.end(Some(token), 0, "answer").await.unwrap();
-    let token = second.begun().await;
-    second.note_with(token, 1, "entry", &one()).await.unwrap();
+    let token = second.begin_new().await;
+    second
+        .note_with(token, 1, "entry", &increment_n())
+        .await
+        .unwrap();
     room.advance(LEASE);
     let behind = third.begin(TurnToken::random()).await;
     second.end(None, 1, "given up").await.unwrap();
-    third.begun().await;
+    third.begin_new().await;
 
     let Begun::Locked { by, left } = locked else {
         panic!("{locked:?}");
@@ -489,26 +553,26 @@ async fn a_scope_without_a_thread_has_one_response_at_a_time_too(room: Room) {
     assert_eq!(by, Some(first.id));
     assert!(left > Duration::ZERO && left <= LEASE, "{left:?}");
     assert_eq!(behind, Begun::Behind(second.id));
-    let late = second.note_with(token, 2, "late", &one()).await;
+    let late = second.note_with(token, 2, "late", &increment_n()).await;
     assert_eq!(late, Err(Refusal::TurnLost));
-    assert_eq!(place.value("n").await.as_deref(), Some("2"));
+    assert_eq!(scope.value("n").await.as_deref(), Some("2"));
 }
 
 super::over_every_store_and_confirmed!(
     a_response_has_one_driver,
-    another_driver_goes_on_where_the_last_one_stopped,
-    an_entry_and_its_write_are_one_step,
-    a_write_of_nothing_new_is_a_step_too,
-    an_entry_and_its_events_are_one_step,
-    events_have_one_numbering_without_gaps,
-    events_of_many_turns_have_outcomes_of_their_own,
-    the_end_is_one_step_and_comes_once,
-    a_refused_write_ends_nothing,
-    an_end_may_write_to_the_thread_in_the_same_step,
-    an_end_brings_no_thread_back,
-    anybody_may_end_a_response_from_all_that_it_did,
+    another_driver_resumes_where_the_last_one_stopped,
+    an_entry_and_its_write_are_stored_atomically,
+    a_write_that_only_repeats_items_is_journaled,
+    an_entry_and_its_events_are_stored_atomically,
+    event_numbers_have_no_gaps,
+    concurrent_appends_succeed_or_fail_independently,
+    a_response_ends_once,
+    a_refused_write_does_not_end_the_response,
+    an_end_can_write_to_the_thread_atomically,
+    an_end_does_not_recreate_a_destroyed_thread,
+    an_end_without_a_token_needs_matching_entry_and_event_counts,
     a_step_ignores_the_idempotency_key_of_its_write,
-    a_response_stays_in_its_scope,
+    a_response_is_bound_to_its_scope,
     a_scope_without_a_thread_has_responses_too,
     a_scope_without_a_thread_has_one_response_at_a_time_too,
 );

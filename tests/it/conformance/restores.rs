@@ -2,16 +2,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep_domain::{Life, Refusal, Slice, Stamp, Thread, ThreadPolicy};
-use threadkeep_store::{ArchivePlace, WriteError};
+use threadkeep_store::{ArchivePosition, WriteError};
 
 use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// Tolerance for an expiry. Redis computes it from two clock readings and may pause between them. A wrong expiry would
-/// be off by at least ten seconds.
+/// Tolerance for an expiry. Redis computes it from two clock readings, with a possible pause in between. A wrong expiry
+/// is off by at least ten seconds.
 const TOLERANCE_MS: u64 = 5_000;
-const START: ArchivePlace = ArchivePlace {
+const START: ArchivePosition = ArchivePosition {
     archived_ms: 0,
     archive: None,
 };
@@ -28,7 +28,7 @@ async fn restore(
     }
 }
 
-async fn all_comes_back_as_it_was_in_a_new_life(room: Room) {
+async fn a_restored_thread_has_its_content_in_a_new_life(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[set("k", "1.0"), set("o", r#"{"b":1,"a":[]}"#)])
@@ -61,14 +61,14 @@ async fn all_comes_back_as_it_was_in_a_new_life(room: Room) {
             r#"#3 v4 created ["k","o"] restored"#,
         ]
     );
-    let told = room.events(&thread).await.pop().unwrap();
+    let event = room.events(&thread).await.pop().unwrap();
     assert_eq!(
-        (told.life, told.time_ms),
+        (event.life, event.time_ms),
         (back.stamp.life, back.updated_ms)
     );
 }
 
-async fn the_archive_and_the_tombstone_are_gone_then(room: Room) {
+async fn a_restore_removes_the_archive_and_the_tombstone(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[set("k", "1")]).await.stamp.life;
     thread.destroy().await;
@@ -83,7 +83,7 @@ async fn the_archive_and_the_tombstone_are_gone_then(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":1,"l":1}"#);
 }
 
-async fn the_event_of_the_end_keeps_its_state(room: Room) {
+async fn the_end_event_keeps_the_final_state(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[push("l", "1")]).await.stamp.life;
     thread.set_metadata(r#"{"a":1}"#).await.unwrap();
@@ -107,7 +107,7 @@ async fn the_event_of_the_end_keeps_its_state(room: Room) {
     assert_eq!(now, before);
 }
 
-async fn large_arrays_go_on_where_they_were(room: Room) {
+async fn large_arrays_can_be_changed_after_a_restore(room: Room) {
     let thread = room.subject();
     let element = |n: u32| format!("\"{n}{}\"", "x".repeat(100));
     for number in 0..100 {
@@ -130,12 +130,12 @@ async fn large_arrays_go_on_where_they_were(room: Room) {
     thread
         .merge(&[push("m", "2"), increment("n", 1), set("new", "[1]")])
         .await;
-    let total = thread.part("l", Some(Slice::Tail(1))).await.unwrap();
-    let kept: Vec<_> = (21..=100).map(element).collect();
-    assert_eq!(total.total, Some(80));
+    let tail = thread.part("l", Some(Slice::Tail(1))).await.unwrap();
+    let expected: Vec<_> = (21..=100).map(element).collect();
+    assert_eq!(tail.total, Some(80));
     assert_eq!(
         thread.value("l").await.unwrap(),
-        format!("[{}]", kept.join(","))
+        format!("[{}]", expected.join(","))
     );
     assert_eq!(thread.value("m").await.unwrap(), format!("[{huge},1,2]"));
     assert_eq!(thread.value("n").await.unwrap(), "8");
@@ -143,7 +143,7 @@ async fn large_arrays_go_on_where_they_were(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"n":8,"new":[1]}"#);
 }
 
-async fn what_lives_is_not_restored_over(room: Room) {
+async fn a_restore_does_not_replace_an_existing_thread(room: Room) {
     let thread = room.subject();
     let old = thread.merge(&[set("old", "1")]).await.stamp.life;
     thread.destroy().await;
@@ -160,7 +160,7 @@ async fn what_lives_is_not_restored_over(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 3);
 }
 
-async fn what_is_not_archived_is_not_restored(room: Room) {
+async fn a_thread_without_an_archive_is_not_restored(room: Room) {
     let never = room.subject();
     let other = room.subject();
     other.merge(&[]).await;
@@ -175,7 +175,7 @@ async fn what_is_not_archived_is_not_restored(room: Room) {
     assert_eq!(other.try_merge(&[]).await, Err(Refusal::Destroyed));
 }
 
-async fn a_second_restoration_finds_that_it_lives(room: Room) {
+async fn a_second_restore_is_refused_because_the_thread_exists(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[]).await.stamp.life;
     thread.destroy().await;
@@ -188,7 +188,7 @@ async fn a_second_restoration_finds_that_it_lives(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 3);
 }
 
-async fn of_restorations_at_once_one_is_done(room: Room) {
+async fn one_of_several_concurrent_restores_succeeds(room: Room) {
     let room = Arc::new(room);
     let thread = room.subject();
     thread.merge(&[push("l", "1")]).await;
@@ -208,7 +208,7 @@ async fn of_restorations_at_once_one_is_done(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 3);
 }
 
-async fn an_expired_thread_that_nobody_has_ended_yet_is_ended_and_comes_back(room: Room) {
+async fn an_expired_thread_that_is_not_yet_ended_is_ended_and_restored(room: Room) {
     let thread = room.subject();
     let life = thread.merge(&[set("k", "1")]).await.stamp.life;
     room.advance(thread.policy.ttl);
@@ -227,7 +227,7 @@ async fn an_expired_thread_that_nobody_has_ended_yet_is_ended_and_comes_back(roo
     );
 }
 
-async fn an_earlier_life_can_come_back_and_the_sequence_goes_on(room: Room) {
+async fn an_earlier_life_can_be_restored_and_event_numbers_continue(room: Room) {
     let thread = room.subject();
     let mut lives = Vec::new();
     for state in ["1", "2"] {
@@ -243,8 +243,8 @@ async fn an_earlier_life_can_come_back_and_the_sequence_goes_on(room: Room) {
         .unwrap();
 
     assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
-    let kept = room.backend.get_archive(&thread.id, Some(lives[1])).await;
-    assert_eq!(&kept.unwrap().unwrap().state[..], br#"{"k":2}"#);
+    let later = room.backend.get_archive(&thread.id, Some(lives[1])).await;
+    assert_eq!(&later.unwrap().unwrap().state[..], br#"{"k":2}"#);
     assert_eq!(
         room.story(&thread).await[3..],
         ["#4 v2 destroyed", r#"#5 v3 created ["k"] restored"#]
@@ -281,7 +281,7 @@ async fn a_restored_thread_ends_like_any_other(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 8);
 }
 
-async fn an_absolute_lifetime_begins_anew(room: Room) {
+async fn a_restore_restarts_the_absolute_lifetime(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         max_age: Some(150 * SECOND),
         ttl: 100 * SECOND,
@@ -300,7 +300,7 @@ async fn an_absolute_lifetime_begins_anew(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn a_watched_thread_is_watched_when_it_comes_back(room: Room) {
+async fn a_restored_thread_is_still_watched(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     thread.destroy().await;
@@ -316,17 +316,17 @@ async fn a_watched_thread_is_watched_when_it_comes_back(room: Room) {
 }
 
 super::over_every_store_and_confirmed! {
-    all_comes_back_as_it_was_in_a_new_life,
-    the_archive_and_the_tombstone_are_gone_then,
-    the_event_of_the_end_keeps_its_state,
-    large_arrays_go_on_where_they_were,
-    what_lives_is_not_restored_over,
-    what_is_not_archived_is_not_restored,
-    a_second_restoration_finds_that_it_lives,
-    of_restorations_at_once_one_is_done,
-    an_expired_thread_that_nobody_has_ended_yet_is_ended_and_comes_back,
-    an_earlier_life_can_come_back_and_the_sequence_goes_on,
+    a_restored_thread_has_its_content_in_a_new_life,
+    a_restore_removes_the_archive_and_the_tombstone,
+    the_end_event_keeps_the_final_state,
+    large_arrays_can_be_changed_after_a_restore,
+    a_restore_does_not_replace_an_existing_thread,
+    a_thread_without_an_archive_is_not_restored,
+    a_second_restore_is_refused_because_the_thread_exists,
+    one_of_several_concurrent_restores_succeeds,
+    an_expired_thread_that_is_not_yet_ended_is_ended_and_restored,
+    an_earlier_life_can_be_restored_and_event_numbers_continue,
     a_restored_thread_ends_like_any_other,
-    an_absolute_lifetime_begins_anew,
-    a_watched_thread_is_watched_when_it_comes_back,
+    a_restore_restarts_the_absolute_lifetime,
+    a_restored_thread_is_still_watched,
 }

@@ -145,7 +145,7 @@ pub(crate) async fn confirmed_cluster() -> Room {
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// Returns the memory limit of the read cache: the setting [`READ_CACHE_BYTES`] of this test run, or the default.
+/// Returns the memory limit of the read cache: the environment variable [`READ_CACHE_BYTES`], or the default.
 fn read_cache_bytes() -> u64 {
     match std::env::var(READ_CACHE_BYTES) {
         Ok(bytes) => bytes.parse().unwrap(),
@@ -157,7 +157,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
-        // in some cases, more calls wait at the same time than the default limit allows
+        // some tests queue more calls than the default limit allows
         bounds: CallLimits {
             waiting: usize::MAX,
             ..CallLimits::DEFAULT
@@ -255,12 +255,12 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Calls `act` for each number. Sets the clock back by the elapsed time, so callers must advance the clock first.
-    pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
-        const AT_A_TIME: u64 = 256;
-        for first in numbers.clone().step_by(AT_A_TIME as usize) {
+    /// Calls `act` for each number as if no time passed: sets the clock back after each batch. Advance the clock first.
+    pub(crate) async fn for_each_concurrently(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
+        const BATCH: u64 = 256;
+        for first in numbers.clone().step_by(BATCH as usize) {
             let start = Instant::now();
-            stream::iter(first..numbers.end.min(first + AT_A_TIME))
+            stream::iter(first..numbers.end.min(first + BATCH))
                 .for_each_concurrent(64, |number| act(number))
                 .await;
             self.clock.set_back(start.elapsed());
@@ -305,7 +305,7 @@ impl Subject {
         self.try_merge(operations).await.unwrap()
     }
 
-    pub(crate) async fn merge_heeding(
+    pub(crate) async fn merge_with_tombstone_rule(
         &self,
         tombstone: Tombstone,
         operations: &[Operation],
@@ -417,7 +417,7 @@ impl Subject {
     }
 }
 
-/// Runs `work` on a different OS thread, because an embedded store never waits and would block the current thread.
+/// Runs `work` on a different OS thread, because an embedded store never yields and would block the current thread.
 pub(crate) fn in_parallel<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -509,6 +509,6 @@ pub(crate) fn once(name: &str, request: &str) -> IdempotencyKey {
     }
 }
 
-pub(crate) fn numbered_once(number: u64) -> IdempotencyKey {
+pub(crate) fn numbered_key(number: u64) -> IdempotencyKey {
     once(&format!("key {number}"), &format!("request {number}"))
 }

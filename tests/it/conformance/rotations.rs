@@ -27,10 +27,10 @@ async fn rotate_by(
 
 pub(super) async fn rotate(room: &Room, thread: &Subject) -> Subject {
     let rotated = rotate_by(room, thread, Conditions::default()).await;
-    at(thread, rotated.unwrap().id)
+    with_id(thread, rotated.unwrap().id)
 }
 
-fn at(thread: &Subject, id: ThreadId) -> Subject {
+fn with_id(thread: &Subject, id: ThreadId) -> Subject {
     Subject {
         id,
         ..thread.clone()
@@ -43,7 +43,7 @@ async fn living(room: &Room) -> Subject {
     thread
 }
 
-async fn a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id(room: Room) {
+async fn a_rotation_moves_the_thread_and_leaves_nothing_under_the_old_id(room: Room) {
     let thread = living(&room).await;
     thread.set_metadata(r#"{"title":1.0}"#).await.unwrap();
     let before = thread.thread().await.unwrap();
@@ -53,19 +53,26 @@ async fn a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id(room: Room
     let rotated = rotated.unwrap();
     assert_ne!(rotated.id, thread.id);
     assert!(!rotated.replayed);
-    assert_eq!(room.bucket(&at(&thread, rotated.id)), room.bucket(&thread));
-    let new = at(&thread, rotated.id);
+    assert_eq!(
+        room.bucket(&with_id(&thread, rotated.id)),
+        room.bucket(&thread)
+    );
+    let new = with_id(&thread, rotated.id);
     let mut after = new.thread().await.unwrap();
-    let told = rotated.thread.unwrap();
-    // Redis computes both expiry times from two clock readings and may pause between them
-    let ends = [told.expires_ms, after.expires_ms];
+    let reported = rotated.thread.unwrap();
+    // Redis computes each expiry from two clock readings, with a possible pause in between
+    let expiries = [reported.expires_ms, after.expires_ms];
     assert!(
-        ends.iter()
+        expiries
+            .iter()
             .all(|ms| ms.abs_diff(before.expires_ms) < 60_000)
     );
     after.expires_ms = before.expires_ms;
     assert_eq!(after, before);
-    assert_eq!((told.stamp, told.metadata), (before.stamp, before.metadata));
+    assert_eq!(
+        (reported.stamp, reported.metadata),
+        (before.stamp, before.metadata)
+    );
     assert_eq!(new.state().await.unwrap(), r#"{"k":1,"list":[1]}"#);
     assert!(!thread.exists().await);
     assert_eq!(thread.state().await, None);
@@ -81,12 +88,14 @@ async fn the_old_id_refuses_every_write_for_the_tombstone_time(room: Room) {
     let new = rotate(&room, &thread).await;
 
     for tombstone in [
-        Tombstone::Heeded,
+        Tombstone::Enforced,
         Tombstone::Ignored,
-        Tombstone::HeededAfter(life),
-        Tombstone::HeededAfter(Life(7)),
+        Tombstone::EnforcedAfter(life),
+        Tombstone::EnforcedAfter(Life(7)),
     ] {
-        let late = thread.merge_heeding(tombstone, &[set("k", "2")]).await;
+        let late = thread
+            .merge_with_tombstone_rule(tombstone, &[set("k", "2")])
+            .await;
         assert_eq!(late, Err(Refusal::Destroyed), "{tombstone:?}");
     }
     let again = rotate_by(&room, &thread, Conditions::default()).await;
@@ -115,7 +124,7 @@ async fn a_thread_that_does_not_exist_only_gets_a_new_id(room: Room) {
     assert_eq!(rotated.thread, None);
     let again = rotate_by(&room, &thread, by_key).await.unwrap();
     assert_eq!((again.id, again.replayed), (rotated.id, true));
-    assert!(!at(&thread, rotated.id).exists().await);
+    assert!(!with_id(&thread, rotated.id).exists().await);
     assert!(room.events(&thread).await.is_empty());
     thread.merge(&[]).await;
 }
@@ -131,10 +140,10 @@ async fn an_expired_thread_does_not_move(room: Room) {
     assert!(room.archive(&thread).await.is_some());
 }
 
-async fn scope_history_and_checkpoints_move_along(room: Room) {
+async fn scope_history_and_checkpoints_move_with_the_thread(room: Room) {
     let thread = living(&room).await;
     let scope = room.scope_of(&thread);
-    let policy = ScopePolicies::DEFAULT.of(&scope.scope);
+    let policy = ScopePolicies::DEFAULT.of(&scope.id);
     let operations = [scope_room::set("name", "\"Ada\"")];
     let items = [scope_room::item("1", "\"first\"")];
     let write = ScopeWrite {
@@ -146,7 +155,7 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
         },
         ..ScopeWrite::new(&policy)
     };
-    let written = room.backend.write_scope(&scope.scope, &write).await;
+    let written = room.backend.write_scope(&scope.id, &write).await;
     let written = written.unwrap();
     let free = Conditions::default();
     for _ in 0..2 {
@@ -157,16 +166,12 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
     let new = rotate(&room, &thread).await;
 
     let moved = room.scope_of(&new);
-    let again = room
-        .backend
-        .write_scope(&moved.scope, &write)
-        .await
-        .unwrap();
+    let again = room.backend.write_scope(&moved.id, &write).await.unwrap();
     assert!(again.replayed);
     assert_eq!(again.stamp, written.stamp);
     let history = room
         .backend
-        .read_history(&moved.scope, Reader::ALL, HistoryFrom::After(0), 10);
+        .read_history(&moved.id, Reader::ALL, HistoryFrom::After(0), 10);
     assert_eq!(history.await.unwrap().unwrap().items.len(), 1);
     let listed = room.backend.list_checkpoints(&new.id, Access::All).await;
     assert_eq!(listed.unwrap().unwrap().content.len(), 2);
@@ -185,12 +190,12 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
     assert!(listed.unwrap().unwrap().content.is_empty());
     let old = room
         .backend
-        .read_history(&scope.scope, Reader::ALL, HistoryFrom::After(0), 10)
+        .read_history(&scope.id, Reader::ALL, HistoryFrom::After(0), 10)
         .await;
     assert!(old.unwrap().is_none());
 }
 
-async fn a_repeat_of_the_move_gets_the_first_answer_under_either_id(room: Room) {
+async fn a_repeated_rotation_gets_the_first_answer_under_either_id(room: Room) {
     let thread = living(&room).await;
     let by_key = Conditions {
         idempotency: Some(once("key", "rotate")),
@@ -198,7 +203,7 @@ async fn a_repeat_of_the_move_gets_the_first_answer_under_either_id(room: Room) 
     };
 
     let first = rotate_by(&room, &thread, by_key).await.unwrap();
-    let new = at(&thread, first.id);
+    let new = with_id(&thread, first.id);
     new.merge(&[set("k", "2")]).await;
 
     for named in [&thread, &new] {
@@ -220,7 +225,7 @@ async fn a_repeat_of_the_move_gets_the_first_answer_under_either_id(room: Room) 
     assert_eq!(new.stamp().await.version, 2);
 }
 
-async fn remembered_answers_move_along(room: Room) {
+async fn idempotency_keys_move_with_the_thread(room: Room) {
     let thread = living(&room).await;
     let key = once("push", "push");
     thread.merge_once(key, &[push("list", "2")]).await.unwrap();
@@ -234,7 +239,7 @@ async fn remembered_answers_move_along(room: Room) {
     assert_eq!(at_old, Err(Refusal::Destroyed));
 }
 
-async fn conditions_and_turns_hold_for_a_move(room: Room) {
+async fn conditions_and_turns_apply_to_a_rotation(room: Room) {
     let thread = living(&room).await;
     let stamp = thread.stamp().await;
     let version = |version| Conditions {
@@ -262,7 +267,7 @@ async fn conditions_and_turns_hold_for_a_move(room: Room) {
 
     let rotated = rotate_by(&room, &thread, by(turn)).await.unwrap();
 
-    let new = at(&thread, rotated.id);
+    let new = with_id(&thread, rotated.id);
     let others = new.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let write = Write {
@@ -284,7 +289,7 @@ async fn conditions_and_turns_hold_for_a_move(room: Room) {
     new.merge(&[]).await;
 }
 
-async fn a_move_stays_in_the_lists_of_its_owner(room: Room) {
+async fn a_rotated_thread_keeps_its_position_in_owner_lists(room: Room) {
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     let mut threads = Vec::new();
     for _ in 0..3 {
@@ -333,7 +338,7 @@ async fn a_move_stays_in_the_lists_of_its_owner(room: Room) {
     assert_eq!(owned.threads, 3);
 }
 
-async fn the_event_of_a_move_has_both_ids_and_later_ones_count_on(room: Room) {
+async fn a_rotation_event_has_both_ids_and_event_numbers_continue(room: Room) {
     let thread = living(&room).await;
     room.watch(&thread, MINUTE).await;
     thread.merge(&[set("k", "2")]).await;
@@ -343,8 +348,8 @@ async fn the_event_of_a_move_has_both_ids_and_later_ones_count_on(room: Room) {
     newest.merge(&[set("k", "3")]).await;
     newest.destroy().await;
 
-    let told = room.events(&thread).await;
-    let last = told.last().unwrap();
+    let old_events = room.events(&thread).await;
+    let last = old_events.last().unwrap();
     assert_eq!(last.kind, EventKind::Rotated { to: new.id });
     assert_eq!((last.sequence, last.version), (3, 2));
     assert_eq!(
@@ -368,7 +373,7 @@ async fn the_event_of_a_move_has_both_ids_and_later_ones_count_on(room: Room) {
     assert_eq!(archive.head.version, 3);
 }
 
-async fn a_new_life_of_the_new_id_is_watched_as_the_old_one_was(room: Room) {
+async fn a_watch_moves_to_the_new_id(room: Room) {
     let thread = living(&room).await;
     room.watch(&thread, MINUTE * 10).await;
     let new = rotate(&room, &thread).await;
@@ -380,18 +385,18 @@ async fn a_new_life_of_the_new_id_is_watched_as_the_old_one_was(room: Room) {
         named.merge(&[set("k", "1")]).await;
     }
 
-    let told = room.story(&new).await;
-    assert_eq!(told.last().unwrap(), r#"#5 v2 updated ["k"]"#);
-    let told = room.story(&thread).await;
-    assert_eq!(told.last().unwrap(), "#1 v1 created []");
+    let story = room.story(&new).await;
+    assert_eq!(story.last().unwrap(), r#"#5 v2 updated ["k"]"#);
+    let story = room.story(&thread).await;
+    assert_eq!(story.last().unwrap(), "#1 v1 created []");
 }
 
-async fn a_moved_thread_ends_when_it_would_have_ended(room: Room) {
+async fn a_rotated_thread_expires_and_is_archived_under_its_new_id(room: Room) {
     let thread = living(&room).await;
     room.advance(thread.policy.ttl / 2);
     let new = rotate(&room, &thread).await;
     room.advance(thread.policy.ttl / 2);
-    assert!(new.exists().await, "the move was a use");
+    assert!(new.exists().await, "a rotation extends the lifetime");
 
     room.advance(thread.policy.ttl);
 
@@ -422,7 +427,7 @@ async fn archives_of_earlier_lives_stay_with_the_old_id(room: Room) {
     assert_eq!(thread.value("k").await.unwrap(), "1");
 }
 
-async fn of_many_moves_at_once_one_happens(room: Room) {
+async fn one_of_several_concurrent_rotations_succeeds(room: Room) {
     let thread = living(&room).await;
     let moves: Vec<_> = (0..16)
         .map(|_| {
@@ -446,34 +451,34 @@ async fn of_many_moves_at_once_one_happens(room: Room) {
     }
 
     assert_eq!(new.len(), 1);
-    assert!(at(&thread, new[0]).exists().await);
+    assert!(with_id(&thread, new[0]).exists().await);
     assert!(!thread.exists().await);
 }
 
-async fn metadata_of_the_move_is_answered_to_the_byte(room: Room) {
+async fn a_rotation_returns_the_exact_metadata(room: Room) {
     let thread = living(&room).await;
     thread.set_metadata(r#"{"n":1e400}"#).await.unwrap();
 
     let rotated = rotate_by(&room, &thread, Conditions::default()).await;
 
-    let told = rotated.unwrap().thread.unwrap();
-    assert_eq!(told.metadata, json(r#"{"n":1e400}"#));
+    let reported = rotated.unwrap().thread.unwrap();
+    assert_eq!(reported.metadata, json(r#"{"n":1e400}"#));
 }
 
 super::over_every_store_and_confirmed!(
-    a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id,
+    a_rotation_moves_the_thread_and_leaves_nothing_under_the_old_id,
     the_old_id_refuses_every_write_for_the_tombstone_time,
     a_thread_that_does_not_exist_only_gets_a_new_id,
     an_expired_thread_does_not_move,
-    scope_history_and_checkpoints_move_along,
-    a_repeat_of_the_move_gets_the_first_answer_under_either_id,
-    remembered_answers_move_along,
-    conditions_and_turns_hold_for_a_move,
-    a_move_stays_in_the_lists_of_its_owner,
-    the_event_of_a_move_has_both_ids_and_later_ones_count_on,
-    a_new_life_of_the_new_id_is_watched_as_the_old_one_was,
-    a_moved_thread_ends_when_it_would_have_ended,
+    scope_history_and_checkpoints_move_with_the_thread,
+    a_repeated_rotation_gets_the_first_answer_under_either_id,
+    idempotency_keys_move_with_the_thread,
+    conditions_and_turns_apply_to_a_rotation,
+    a_rotated_thread_keeps_its_position_in_owner_lists,
+    a_rotation_event_has_both_ids_and_event_numbers_continue,
+    a_watch_moves_to_the_new_id,
+    a_rotated_thread_expires_and_is_archived_under_its_new_id,
     archives_of_earlier_lives_stay_with_the_old_id,
-    of_many_moves_at_once_one_happens,
-    metadata_of_the_move_is_answered_to_the_byte,
+    one_of_several_concurrent_rotations_succeeds,
+    a_rotation_returns_the_exact_metadata,
 );

@@ -5,21 +5,21 @@ use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::room::Room;
 use super::scope_room::{increment, item, numbered, set};
-use super::thread_scopes::{fill, is_filled, last_words, living, the_end_of_it_is_told};
+use super::thread_scopes::{fill, final_item_count, final_items, is_filled, living};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn its_history_is_part_of_what_a_life_leaves(room: Room) {
+async fn the_archive_of_a_life_includes_its_history(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     let life = thread.stamp().await.life;
-    assert_eq!(last_words(&room, &thread, None, After(0), 10).await, None);
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, None);
+    assert_eq!(final_items(&room, &thread, None, After(0), 10).await, None);
+    assert_eq!(final_item_count(&room, &thread, life).await, None);
 
     thread.destroy().await;
 
-    let seqs = async |life, from, most| {
-        let items = last_words(&room, &thread, life, from, most).await;
+    let seqs = async |life, from, limit| {
+        let items = final_items(&room, &thread, life, from, limit).await;
         items.map(|items| items.into_iter().map(|item| item.0).collect::<Vec<_>>())
     };
     for life in [None, Some(life)] {
@@ -45,11 +45,11 @@ async fn a_life_without_items_leaves_an_empty_history(room: Room) {
     without_items.destroy().await;
 
     for thread in [without_scope, without_items] {
-        let last = last_words(&room, &thread, None, After(0), 10).await;
+        let last = final_items(&room, &thread, None, After(0), 10).await;
         assert_eq!(last, Some(Vec::new()));
     }
     let never = room.subject();
-    assert_eq!(last_words(&room, &never, None, After(0), 10).await, None);
+    assert_eq!(final_items(&room, &never, None, After(0), 10).await, None);
 }
 
 async fn each_life_leaves_its_own_history(room: Room) {
@@ -64,14 +64,14 @@ async fn each_life_leaves_its_own_history(room: Room) {
     }
 
     for (number, life) in (1..).zip(lives) {
-        let items = last_words(&room, &thread, Some(life), After(0), 10).await;
+        let items = final_items(&room, &thread, Some(life), After(0), 10).await;
         assert_eq!(items.unwrap(), [(1, "id".into(), format!("{number}"))]);
     }
-    let newest = last_words(&room, &thread, None, After(0), 10).await;
+    let newest = final_items(&room, &thread, None, After(0), 10).await;
     assert_eq!(newest.unwrap()[0].2, "3");
 }
 
-async fn a_final_history_is_gone_with_its_archive(room: Room) {
+async fn a_final_history_is_deleted_with_its_archive(room: Room) {
     let room = room
         .keeping(Retention {
             archive: 1_000 * SECOND,
@@ -85,15 +85,15 @@ async fn a_final_history_is_gone_with_its_archive(room: Room) {
     thread.destroy().await;
 
     room.advance(990 * SECOND);
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    assert_eq!(final_item_count(&room, &thread, life).await, Some(2));
     room.advance(10 * SECOND);
 
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, None);
+    assert_eq!(final_item_count(&room, &thread, life).await, None);
     room.tidy().await;
-    assert_eq!(last_words(&room, &thread, None, After(0), 10).await, None);
+    assert_eq!(final_items(&room, &thread, None, After(0), 10).await, None);
 }
 
-async fn it_comes_back_with_its_thread(room: Room) {
+async fn a_scope_is_restored_with_its_thread(room: Room) {
     for is_destroyed in [true, false] {
         let (thread, scope) = living(&room).await;
         fill(&scope).await;
@@ -121,11 +121,11 @@ async fn it_comes_back_with_its_thread(room: Room) {
         let last = room.backend.get_final(&thread.id, life).await.unwrap();
         assert!(last.unwrap().head.history.is_empty());
         let life = Some(life);
-        assert_eq!(last_words(&room, &thread, life, After(0), 10).await, None);
+        assert_eq!(final_items(&room, &thread, life, After(0), 10).await, None);
     }
 }
 
-async fn what_came_back_goes_on_from_there(room: Room) {
+async fn a_restored_scope_continues_from_its_old_content(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let life = thread.stamp().await.life;
@@ -146,14 +146,14 @@ async fn what_came_back_goes_on_from_there(room: Room) {
 
     let life = thread.stamp().await.life;
     thread.destroy().await;
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(3));
+    assert_eq!(final_item_count(&room, &thread, life).await, Some(3));
     let again = room.backend.restore(&thread.id, None, &thread.policy).await;
     again.unwrap().unwrap();
     assert_eq!(scope.value("n").await.unwrap(), "8");
     assert_eq!(scope.tasks().await, ["c"]);
 }
 
-async fn a_sealed_one_comes_back_sealed(room: Room) {
+async fn a_sealed_scope_is_restored_sealed(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.seal().await;
     thread.destroy().await;
@@ -164,7 +164,7 @@ async fn a_sealed_one_comes_back_sealed(room: Room) {
     assert_eq!(scope.try_run(&[]).await, Err(Refusal::ScopeEnded));
 }
 
-async fn a_life_that_had_none_comes_back_without(room: Room) {
+async fn a_life_without_a_scope_is_restored_without_one(room: Room) {
     let (thread, scope) = living(&room).await;
     let without = thread.stamp().await.life;
     thread.destroy().await;
@@ -183,7 +183,7 @@ async fn a_life_that_had_none_comes_back_without(room: Room) {
     assert!(scope.items().await.is_empty());
 }
 
-async fn one_of_a_large_history_comes_back_whole(room: Room) {
+async fn a_large_history_is_restored_completely(room: Room) {
     let (thread, scope) = living(&room).await;
     for thousand in 0..3 {
         let items = numbered(thousand * 1_000 + 1..thousand * 1_000 + 1_001);
@@ -192,7 +192,7 @@ async fn one_of_a_large_history_comes_back_whole(room: Room) {
     let items = scope.items().await;
     thread.destroy().await;
 
-    let last = last_words(&room, &thread, None, After(0), 10_000).await;
+    let last = final_items(&room, &thread, None, After(0), 10_000).await;
     let restored = room.backend.restore(&thread.id, None, &thread.policy);
     restored.await.unwrap().unwrap();
 
@@ -202,13 +202,13 @@ async fn one_of_a_large_history_comes_back_whole(room: Room) {
 }
 
 super::over_every_store! {
-    its_history_is_part_of_what_a_life_leaves,
+    the_archive_of_a_life_includes_its_history,
     a_life_without_items_leaves_an_empty_history,
     each_life_leaves_its_own_history,
-    a_final_history_is_gone_with_its_archive,
-    it_comes_back_with_its_thread,
-    what_came_back_goes_on_from_there,
-    a_sealed_one_comes_back_sealed,
-    a_life_that_had_none_comes_back_without,
-    one_of_a_large_history_comes_back_whole,
+    a_final_history_is_deleted_with_its_archive,
+    a_scope_is_restored_with_its_thread,
+    a_restored_scope_continues_from_its_old_content,
+    a_sealed_scope_is_restored_sealed,
+    a_life_without_a_scope_is_restored_without_one,
+    a_large_history_is_restored_completely,
 }

@@ -57,26 +57,26 @@ impl Room {
     }
 
     async fn logged_events_of(&self, scope: &ScopeId) -> Vec<Event> {
-        let mut told = Vec::new();
+        let mut logged = Vec::new();
         for bucket in 0..self.backend.buckets() {
             let events = self.log(bucket, Position::default()).await;
-            told.extend(events.into_iter().filter(|event| event.subject == *scope));
+            logged.extend(events.into_iter().filter(|event| event.subject == *scope));
         }
-        told
+        logged
     }
 
     async fn watch_all_for_long(&self) {
         self.backend.watch_all(LONG).await.unwrap();
-        // later events must get a position in a later millisecond
+        // the next event must get a position in a later millisecond
         self.advance(Duration::from_millis(1));
     }
 }
 
-fn in_words(events: &[Event]) -> Vec<String> {
+fn formatted(events: &[Event]) -> Vec<String> {
     events.iter().map(words).collect()
 }
 
-async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
+async fn scope_changes_are_logged_while_everything_is_watched(room: Room) {
     let scope: ScopeId = "session:of \"mine\"/é".replace(' ', "-").parse().unwrap();
     room.write_to(&scope, &[put("before", "")], None).await;
     room.watch_all_for_long().await;
@@ -96,9 +96,9 @@ async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
     room.write_to(&scope, &[KvOperation::Clear, put("x", "")], None)
         .await;
 
-    let told = room.logged_events_of(&scope).await;
+    let events = room.logged_events_of(&scope).await;
     assert_eq!(
-        in_words(&told),
+        formatted(&events),
         [
             r#"#1 v2 kv ["","a\n\"","é"]"#,
             "#2 v3 tasks",
@@ -107,8 +107,8 @@ async fn changes_of_a_scope_are_told_while_somebody_wants_to_know(room: Room) {
             r#"#5 v6 kv ["","a\n\"","before","x"]"#,
         ]
     );
-    assert_eq!(told[2].life, stamp.life);
-    assert_eq!(told[2].thread(), None);
+    assert_eq!(events[2].life, stamp.life);
+    assert_eq!(events[2].thread(), None);
 }
 
 async fn changes_of_a_threads_scope_are_numbered_with_those_of_the_thread(room: Room) {
@@ -138,7 +138,7 @@ async fn changes_of_a_threads_scope_are_numbered_with_those_of_the_thread(room: 
     assert_eq!(room.logged_events_of(&scope).await[1].life, stamp.life);
 }
 
-async fn nothing_is_told_of_scopes_that_nobody_wants_to_know_of(room: Room) {
+async fn scope_changes_are_not_logged_while_only_a_thread_is_watched(room: Room) {
     let thread = room.subject();
     let scopes = [ScopeId::Thread(thread.id), "tool:quiet".parse().unwrap()];
     thread.merge(&[set("k", "1")]).await;
@@ -154,7 +154,7 @@ async fn nothing_is_told_of_scopes_that_nobody_wants_to_know_of(room: Room) {
 }
 
 super::over_every_store!(
-    changes_of_a_scope_are_told_while_somebody_wants_to_know,
+    scope_changes_are_logged_while_everything_is_watched,
     changes_of_a_threads_scope_are_numbered_with_those_of_the_thread,
-    nothing_is_told_of_scopes_that_nobody_wants_to_know_of,
+    scope_changes_are_not_logged_while_only_a_thread_is_watched,
 );

@@ -4,7 +4,7 @@ use threadkeep_domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
 use threadkeep_domain::{Access, Conditions, Fingerprint, IdempotencyKey, Precondition, Refusal};
 use threadkeep_store::ScopeEnd;
 
-use super::room::{Room, numbered_once, once};
+use super::room::{Room, numbered_key, once};
 use super::scope_room::{delete, fill, increment, item, set, set_if_absent};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ fn replay_of(written: &ScopeWritten) -> ScopeWritten {
     }
 }
 
-async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
+async fn a_repeat_returns_the_first_answer_in_full(room: Room) {
     let session = room.session();
     session.run(&[set("n", "9223372036854775806")]).await;
     session.add(&[item("a", "1")]).await;
@@ -36,7 +36,7 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
         operations: &operations,
         history: &[item("a", "1"), item("b", "2")],
         conditions: Conditions {
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..session.blank()
@@ -54,13 +54,13 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn a_repeat_that_only_added_items_is_one_too(room: Room) {
+async fn a_repeated_append_is_replayed(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1")]).await;
     let write = |history| ScopeWrite {
         history,
         conditions: Conditions {
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..session.blank()
@@ -100,14 +100,14 @@ async fn another_request_with_a_used_key_is_refused_before_anything_else(room: R
     assert_eq!(session.write(&write).await, Err(REUSED));
 }
 
-async fn a_key_is_used_by_the_scope_that_it_came_to(room: Room) {
-    for place in [room.session(), room.session(), room.tool()] {
-        let written = place.run_once(numbered_once(1), &[]).await.unwrap();
+async fn each_scope_has_its_own_keys(room: Room) {
+    for scope in [room.session(), room.session(), room.tool()] {
+        let written = scope.run_once(numbered_key(1), &[]).await.unwrap();
         assert!(!written.replayed);
     }
 }
 
-async fn a_replay_comes_before_all_that_could_refuse(room: Room) {
+async fn a_replay_precedes_every_refusal(room: Room) {
     let handle = room.handle();
     let operations = [set_if_absent("k", "1")];
     let write = ScopeWrite {
@@ -115,7 +115,7 @@ async fn a_replay_comes_before_all_that_could_refuse(room: Room) {
         operations: &operations,
         conditions: Conditions {
             precondition: Some(Precondition::Version(0)),
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..handle.blank()
@@ -145,11 +145,11 @@ async fn a_refused_write_is_not_remembered(room: Room) {
     assert!(!done.unwrap().replayed);
 }
 
-async fn a_repeat_at_once_is_done_once(room: Room) {
+async fn a_concurrent_repeat_is_applied_once(room: Room) {
     let session = room.session();
     let write = || async {
         let counts = [increment("n", 1)];
-        session.run_once(numbered_once(1), &counts).await.unwrap()
+        session.run_once(numbered_key(1), &counts).await.unwrap()
     };
 
     let answers = futures_util::future::join_all((0..8).map(|_| write())).await;
@@ -164,121 +164,121 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
     let counts = [increment("n", 1)];
     let mut first = Vec::new();
     for number in 0..150 {
-        let written = session.run_once(numbered_once(number), &counts).await;
+        let written = session.run_once(numbered_key(number), &counts).await;
         first.push(written.unwrap());
     }
 
     // advance by a little less than a minute, because a slow machine adds time
     room.advance(50 * SECOND);
-    session.run_once(numbered_once(150), &[]).await.unwrap();
+    session.run_once(numbered_key(150), &[]).await.unwrap();
 
     for (number, first) in (0..).zip(&first) {
-        let repeat = session.run_once(numbered_once(number), &counts).await;
+        let repeat = session.run_once(numbered_key(number), &counts).await;
         assert_eq!(repeat, Ok(replay_of(first)));
     }
 }
 
 async fn the_newest_64_are_remembered_for_longer(room: Room) {
-    for place in [room.session(), room.tool()] {
+    for scope in [room.session(), room.tool()] {
         let mut first = Vec::new();
         for number in 0..80 {
-            let written = place.run_once(numbered_once(number), &[]).await;
+            let written = scope.run_once(numbered_key(number), &[]).await;
             first.push(written.unwrap());
         }
 
         room.advance(86_400 * SECOND - 60 * SECOND);
 
         for (number, first) in (0..).zip(&first).skip(16) {
-            let repeat = place.run_once(numbered_once(number), &[]).await;
+            let repeat = scope.run_once(numbered_key(number), &[]).await;
             assert_eq!(repeat, Ok(replay_of(first)), "{number}");
         }
     }
 }
 
-async fn none_is_remembered_for_longer_than_a_day(room: Room) {
+async fn no_answer_is_remembered_for_longer_than_a_day(room: Room) {
     let tool = room.tool();
-    tool.run_once(numbered_once(1), &[]).await.unwrap();
+    tool.run_once(numbered_key(1), &[]).await.unwrap();
 
     room.advance(86_400 * SECOND);
 
-    let repeat = tool.run_once(numbered_once(1), &[]).await.unwrap();
+    let repeat = tool.run_once(numbered_key(1), &[]).await.unwrap();
     assert!(!repeat.replayed);
     assert_eq!(repeat.stamp.version, 2);
 }
 
-async fn a_minute_is_kept_even_past_the_end_of_the_scope(room: Room) {
+async fn answers_are_remembered_past_the_end_of_the_scope(room: Room) {
     let session = room.session().idling(5 * SECOND);
-    let first = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let first = session.run_once(numbered_key(1), &[set("k", "1")]).await;
     room.advance(50 * SECOND);
 
-    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let repeat = session.run_once(numbered_key(1), &[set("k", "1")]).await;
 
     assert_eq!(repeat, Ok(replay_of(&first.unwrap())));
     assert!(!session.exists().await);
-    let reborn = session.run_once(numbered_once(2), &[]).await.unwrap();
+    let reborn = session.run_once(numbered_key(2), &[]).await.unwrap();
     assert_eq!(reborn.stamp.version, 1);
-    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let repeat = session.run_once(numbered_key(1), &[set("k", "1")]).await;
     assert!(repeat.unwrap().replayed);
 }
 
 async fn an_end_is_not_undone_by_a_late_repeat(room: Room) {
     let session = room.session();
-    let first = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let first = session.run_once(numbered_key(1), &[set("k", "1")]).await;
     session.end().await;
 
-    let repeat = session.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let repeat = session.run_once(numbered_key(1), &[set("k", "1")]).await;
 
     assert_eq!(repeat, Ok(replay_of(&first.unwrap())));
     assert!(!session.exists().await);
 }
 
-async fn new_keys_past_the_most_are_refused_until_a_minute_is_over(room: Room) {
-    const MOST: u64 = 65_536;
+async fn new_keys_over_the_limit_are_refused_for_a_minute(room: Room) {
+    const KEYS_MAX: u64 = 65_536;
     room.advance(HOUR);
     let session = room.session();
     let first = session.run_once(keyed(0), &[]).await.unwrap();
-    room.for_each_at_one_time(1..MOST, async |number| {
+    room.for_each_concurrently(1..KEYS_MAX, async |number| {
         session.run_once(keyed(number), &[]).await.unwrap();
     })
     .await;
 
-    let refused = session.run_once(keyed(MOST), &[]).await;
+    let refused = session.run_once(keyed(KEYS_MAX), &[]).await;
     let repeat = session.run_once(keyed(0), &[]).await;
     let without_key = session.try_run(&[]).await;
     room.advance(60 * SECOND);
-    let after = session.run_once(keyed(MOST), &[]).await;
+    let after = session.run_once(keyed(KEYS_MAX), &[]).await;
 
     let Err(Refusal::TooManyIdempotencyKeys { retry_after_ms }) = refused else {
         panic!("{refused:?}");
     };
     assert!((1..=60_000).contains(&retry_after_ms), "{retry_after_ms}");
     assert_eq!(repeat, Ok(replay_of(&first)));
-    assert_eq!(without_key.unwrap().stamp.version, MOST + 1);
+    assert_eq!(without_key.unwrap().stamp.version, KEYS_MAX + 1);
     assert!(!after.unwrap().replayed);
 }
 
-async fn answers_are_bounded_by_what_they_hold(room: Room) {
+async fn remembered_answers_have_a_size_limit(room: Room) {
     // the answer to an operation takes 8 bytes, and remembered answers may take 16 MiB
-    const MOST: u64 = 2_048;
+    const ANSWERS_MAX: u64 = 2_048;
     room.advance(HOUR);
     let session = room.session();
     let operations = vec![KvOperation::Clear; 1_024];
     session.run_once(keyed(0), &operations).await.unwrap();
-    room.for_each_at_one_time(1..MOST, async |number| {
+    room.for_each_concurrently(1..ANSWERS_MAX, async |number| {
         session.run_once(keyed(number), &operations).await.unwrap();
     })
     .await;
 
-    let refused = session.run_once(keyed(MOST), &[]).await;
+    let refused = session.run_once(keyed(ANSWERS_MAX), &[]).await;
     let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
     let again = session.run_once(keyed(0), &operations).await;
     assert!(again.unwrap().replayed);
     room.advance(60 * SECOND);
-    assert!(session.run_once(keyed(MOST), &[]).await.is_ok());
+    assert!(session.run_once(keyed(ANSWERS_MAX), &[]).await.is_ok());
 }
 
-async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
+async fn a_refused_large_write_can_be_retried_smaller(room: Room) {
     let session = room.session();
     let large: Vec<_> = ["a", "b", "c", "d", "e"]
         .map(|key| fill(key, 32_768))
@@ -291,31 +291,31 @@ async fn a_write_that_is_too_large_can_come_again_smaller(room: Room) {
     assert!(smaller.is_ok());
 }
 
-/// Like [`numbered_once`], but without computing a digest.
+/// Like [`numbered_key`], but without computing a digest.
 fn keyed(number: u64) -> IdempotencyKey {
-    let print = Fingerprint(u128::from(number).to_be_bytes());
+    let fingerprint = Fingerprint(u128::from(number).to_be_bytes());
     IdempotencyKey {
-        digest: print,
-        request: print,
+        digest: fingerprint,
+        request: fingerprint,
     }
 }
 
-async fn an_end_revives_no_answer_that_was_over(room: Room) {
+async fn an_end_does_not_revive_an_expired_answer(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
-    let place = room.scope_of(&thread);
-    let first = place.run_once(once("a", "r"), &[]).await.unwrap();
+    let scope = room.scope_of(&thread);
+    let first = scope.run_once(once("a", "r"), &[]).await.unwrap();
     room.advance(thread.policy.ttl / 2);
-    place.run(&[set("k", "1")]).await;
-    // the answer expires at the time when the thread would have expired without the later write
+    scope.run(&[set("k", "1")]).await;
+    // without the second write, the thread would expire here, and the remembered answer with it
     room.advance(thread.policy.ttl / 2);
-    assert!(place.end().await);
+    assert!(scope.end().await);
 
-    let again = place.run_once(once("a", "r"), &[]).await.unwrap();
+    let again = scope.run_once(once("a", "r"), &[]).await.unwrap();
 
     assert!(!again.replayed);
     assert_eq!(again.stamp, first.stamp);
-    assert!(place.exists().await);
+    assert!(scope.exists().await);
 }
 
 fn end_once(key: IdempotencyKey) -> ScopeEnd {
@@ -325,39 +325,39 @@ fn end_once(key: IdempotencyKey) -> ScopeEnd {
     }
 }
 
-async fn a_repeated_end_ends_nothing_that_began_since(room: Room) {
+async fn a_repeated_end_does_not_end_a_later_scope(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
-    for place in [room.session(), room.tool(), room.scope_of(&thread)] {
-        place.run(&[set("k", "1")]).await;
+    for scope in [room.session(), room.tool(), room.scope_of(&thread)] {
+        scope.run(&[set("k", "1")]).await;
         let end = end_once(once("key", "end"));
-        let first = place.end_by(&end).await.unwrap();
-        place.run(&[set("k", "2")]).await;
+        let first = scope.end_by(&end).await.unwrap();
+        scope.run(&[set("k", "2")]).await;
         room.advance(30 * SECOND);
 
-        let repeat = place.end_by(&end).await.unwrap();
+        let repeat = scope.end_by(&end).await.unwrap();
 
         assert_eq!((first.answer, first.replayed), (true, false));
         assert_eq!((repeat.answer, repeat.replayed), (true, true));
-        assert!(place.exists().await);
+        assert!(scope.exists().await);
         let of_version = ScopeEnd {
             expected: Some(9),
             ..end
         };
-        assert!(place.end_by(&of_version).await.unwrap().replayed);
-        let other = place.end_by(&end_once(once("key", "other"))).await;
+        assert!(scope.end_by(&of_version).await.unwrap().replayed);
+        let other = scope.end_by(&end_once(once("key", "other"))).await;
         assert_eq!(other, Err(REUSED));
-        let write = place.run_once(once("key", "end"), &[]).await;
+        let write = scope.run_once(once("key", "end"), &[]).await;
         assert_eq!(write, Err(REUSED));
         room.advance(31 * SECOND);
-        place.run(&[]).await;
-        assert!(!place.end_by(&end).await.unwrap().replayed);
+        scope.run(&[]).await;
+        assert!(!scope.end_by(&end).await.unwrap().replayed);
     }
 }
 
 async fn an_end_of_nothing_is_remembered_too(room: Room) {
     let session = room.session();
-    let end = end_once(numbered_once(1));
+    let end = end_once(numbered_key(1));
     assert!(!session.end_by(&end).await.unwrap().answer);
     session.run(&[set("k", "1")]).await;
 
@@ -365,30 +365,30 @@ async fn an_end_of_nothing_is_remembered_too(room: Room) {
 
     assert_eq!((repeat.answer, repeat.replayed), (false, true));
     assert!(session.exists().await);
-    let written = session.run_once(numbered_once(2), &[]).await.unwrap();
-    let reused = session.end_by(&end_once(numbered_once(2))).await;
+    let written = session.run_once(numbered_key(2), &[]).await.unwrap();
+    let reused = session.end_by(&end_once(numbered_key(2))).await;
     assert_eq!((reused, written.replayed), (Err(REUSED), false));
 }
 
 super::over_every_store_and_confirmed! {
-    a_repeated_end_ends_nothing_that_began_since,
+    a_repeated_end_does_not_end_a_later_scope,
     an_end_of_nothing_is_remembered_too,
-    an_end_revives_no_answer_that_was_over,
-    a_repeat_answers_as_the_first_in_everything,
-    a_repeat_that_only_added_items_is_one_too,
+    an_end_does_not_revive_an_expired_answer,
+    a_repeat_returns_the_first_answer_in_full,
+    a_repeated_append_is_replayed,
     another_request_with_a_used_key_is_refused_before_anything_else,
-    a_key_is_used_by_the_scope_that_it_came_to,
-    a_replay_comes_before_all_that_could_refuse,
+    each_scope_has_its_own_keys,
+    a_replay_precedes_every_refusal,
     a_refused_write_is_not_remembered,
-    a_repeat_at_once_is_done_once,
+    a_concurrent_repeat_is_applied_once,
     every_answer_is_remembered_for_a_minute,
     the_newest_64_are_remembered_for_longer,
-    none_is_remembered_for_longer_than_a_day,
-    a_minute_is_kept_even_past_the_end_of_the_scope,
+    no_answer_is_remembered_for_longer_than_a_day,
+    answers_are_remembered_past_the_end_of_the_scope,
     an_end_is_not_undone_by_a_late_repeat,
-    answers_are_bounded_by_what_they_hold,
-    a_write_that_is_too_large_can_come_again_smaller,
+    remembered_answers_have_a_size_limit,
+    a_refused_large_write_can_be_retried_smaller,
     ;
     hurried:
-    new_keys_past_the_most_are_refused_until_a_minute_is_over,
+    new_keys_over_the_limit_are_refused_for_a_minute,
 }

@@ -8,7 +8,7 @@ use super::scope_room::{delete, fill, increment, set, set_for, set_if_absent};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn a_key_reads_as_absent_once_its_time_has_passed(room: Room) {
+async fn an_expired_key_reads_as_absent(room: Room) {
     let tool = room.tool();
     tool.run(&[
         set_for("k", "12", 100 * SECOND),
@@ -30,7 +30,7 @@ async fn a_key_reads_as_absent_once_its_time_has_passed(room: Room) {
     assert_eq!(tool.keys().await, ["m"]);
 }
 
-async fn a_key_lives_until_a_moment_before_its_end(room: Room) {
+async fn a_key_exists_until_just_before_its_expiry(room: Room) {
     holds_within_a_moment(async |moment| {
         let tool = room.tool();
         tool.run(&[set_for("k", "1", SECOND)]).await;
@@ -40,7 +40,7 @@ async fn a_key_lives_until_a_moment_before_its_end(room: Room) {
     .await;
 }
 
-async fn a_key_has_its_time_from_its_last_set_whatever_is_read(room: Room) {
+async fn reads_do_not_extend_the_lifetime_of_a_key(room: Room) {
     let tool = room.tool();
     tool.run(&[set_for("k", "1", 100 * SECOND)]).await;
     room.advance(90 * SECOND);
@@ -54,7 +54,7 @@ async fn a_key_has_its_time_from_its_last_set_whatever_is_read(room: Room) {
     assert_eq!(tool.value("k").await, None);
 }
 
-async fn a_set_without_ttl_clears_an_older_one(room: Room) {
+async fn a_set_without_ttl_clears_an_older_ttl(room: Room) {
     let tool = room.tool();
     tool.run(&[set_for("k", "1", SECOND), set_for("l", "1", SECOND)])
         .await;
@@ -67,7 +67,7 @@ async fn a_set_without_ttl_clears_an_older_one(room: Room) {
     assert_eq!(tool.keys().await, ["k", "l", "m"]);
 }
 
-async fn a_deleted_key_leaves_no_time(room: Room) {
+async fn a_deleted_key_leaves_no_ttl(room: Room) {
     let tool = room.tool();
     tool.run(&[set_for("k", "1", SECOND), set_for("l", "1", SECOND)])
         .await;
@@ -80,7 +80,7 @@ async fn a_deleted_key_leaves_no_time(room: Room) {
     assert_eq!(tool.keys().await, ["l", "n"]);
 }
 
-async fn a_counter_keeps_its_time(room: Room) {
+async fn an_increment_keeps_the_ttl(room: Room) {
     let tool = room.tool();
     tool.run(&[set_for("n", "1", 100 * SECOND)]).await;
     room.advance(90 * SECOND);
@@ -96,7 +96,7 @@ async fn a_counter_keeps_its_time(room: Room) {
     assert_eq!(tool.keys().await, ["n"]);
 }
 
-async fn what_has_passed_is_absent_to_every_step(room: Room) {
+async fn every_operation_treats_an_expired_key_as_absent(room: Room) {
     let tool = room.tool();
     let keys = ["a", "b", "c", "d"];
     tool.run(&keys.map(|key| set_for(key, "7", SECOND))).await;
@@ -120,7 +120,7 @@ async fn what_has_passed_is_absent_to_every_step(room: Room) {
     assert_eq!(tool.keys().await, ["a", "c"]);
 }
 
-async fn what_has_passed_makes_room(room: Room) {
+async fn expired_keys_free_space(room: Room) {
     let tool = room.tool();
     let number = |number: u32| set_for(&format!("k{number}"), "", SECOND);
     tool.run(&(0..256).map(number).collect::<Vec<_>>()).await;
@@ -137,7 +137,7 @@ async fn what_has_passed_makes_room(room: Room) {
     assert_eq!((written.keys, written.kv_bytes), (3, 65_536));
 }
 
-async fn a_key_ends_with_its_scope_at_the_latest(room: Room) {
+async fn a_key_ends_no_later_than_its_scope(room: Room) {
     let session = idle(&room);
     session.run(&[set_for("k", "1", 10_000 * SECOND)]).await;
     room.advance(100 * SECOND);
@@ -146,11 +146,11 @@ async fn a_key_ends_with_its_scope_at_the_latest(room: Room) {
     assert_eq!(session.value("k").await, None);
 }
 
-async fn no_time_at_all_is_not_for_ever(room: Room) {
+async fn a_zero_ttl_expires_immediately(room: Room) {
     let handle = room.handle();
     handle.make().await;
-    for none in [Duration::ZERO, Duration::from_nanos(1)] {
-        handle.run(&[set("k", "1"), set_for("k", "2", none)]).await;
+    for ttl in [Duration::ZERO, Duration::from_nanos(1)] {
+        handle.run(&[set("k", "1"), set_for("k", "2", ttl)]).await;
         room.advance(Duration::from_millis(2));
         assert!(handle.keys().await.is_empty());
     }
@@ -162,14 +162,14 @@ async fn no_time_at_all_is_not_for_ever(room: Room) {
 }
 
 super::over_every_store! {
-    no_time_at_all_is_not_for_ever,
-    a_key_reads_as_absent_once_its_time_has_passed,
-    a_key_lives_until_a_moment_before_its_end,
-    a_key_has_its_time_from_its_last_set_whatever_is_read,
-    a_set_without_ttl_clears_an_older_one,
-    a_deleted_key_leaves_no_time,
-    a_counter_keeps_its_time,
-    what_has_passed_is_absent_to_every_step,
-    what_has_passed_makes_room,
-    a_key_ends_with_its_scope_at_the_latest,
+    a_zero_ttl_expires_immediately,
+    an_expired_key_reads_as_absent,
+    a_key_exists_until_just_before_its_expiry,
+    reads_do_not_extend_the_lifetime_of_a_key,
+    a_set_without_ttl_clears_an_older_ttl,
+    a_deleted_key_leaves_no_ttl,
+    an_increment_keeps_the_ttl,
+    every_operation_treats_an_expired_key_as_absent,
+    expired_keys_free_space,
+    a_key_ends_no_later_than_its_scope,
 }

@@ -7,7 +7,7 @@ use threadkeep_store::{HistoryFrom, ScopeParts};
 use super::room::Room;
 use super::scope_room::{delete, increment, key, set, set_for, set_if_absent};
 
-async fn what_is_set_is_read(room: Room) {
+async fn a_set_value_can_be_read(room: Room) {
     let session = room.session();
 
     let written = session.run(&[set("a", "1"), set("b/c", "")]).await;
@@ -25,35 +25,35 @@ async fn what_is_set_is_read(room: Room) {
 }
 
 async fn a_scope_that_was_never_written_to_reads_as_none(room: Room) {
-    for place in [room.session(), room.tool(), room.handle()] {
-        assert_eq!(place.view().await, None);
-        let page = place.page(HistoryFrom::After(0), 10);
+    for scope in [room.session(), room.tool(), room.handle()] {
+        assert_eq!(scope.view().await, None);
+        let page = scope.page(HistoryFrom::After(0), 10);
         assert_eq!(page.await, None);
     }
 }
 
-async fn only_what_is_asked_for_is_read_and_in_that_order(room: Room) {
+async fn a_read_returns_the_requested_values_in_order(room: Room) {
     let session = room.session();
     session.run(&[set("a", "1"), set("b", "2")]).await;
     session.put_tasks(&["t"], None).await.unwrap();
     session.put_record("r", None).await.unwrap();
     let values = [key("b"), key("none"), key("a"), key("b")];
 
-    let some = ScopeParts {
+    let parts = ScopeParts {
         values: &values,
         ..ScopeParts::default()
     };
-    let some = session.read(&some).await.unwrap().unwrap();
+    let view = session.read(&parts).await.unwrap().unwrap();
 
-    let texts: Vec<_> = some.values.iter().map(|value| value.as_ref()).collect();
+    let texts: Vec<_> = view.values.iter().map(|value| value.as_ref()).collect();
     let texts: Vec<_> = texts
         .iter()
-        .map(|text| text.map(|it| it.as_str()))
+        .map(|text| text.map(|text| text.as_str()))
         .collect();
     assert_eq!(texts, [Some("2"), None, Some("1"), Some("2")]);
-    assert!(some.keys.is_empty() && some.tasks.is_empty() && some.record.is_none());
-    assert_eq!((some.key_count, some.kv_bytes), (2, 2));
-    assert_eq!((some.stamp.version, some.tasks_stamp.version), (3, 2));
+    assert!(view.keys.is_empty() && view.tasks.is_empty() && view.record.is_none());
+    assert_eq!((view.key_count, view.kv_bytes), (2, 2));
+    assert_eq!((view.stamp.version, view.tasks_stamp.version), (3, 2));
 }
 
 async fn keys_are_exact_and_sorted_by_their_bytes(room: Room) {
@@ -101,7 +101,7 @@ async fn values_are_any_text(room: Room) {
     }
 }
 
-async fn deleting_says_whether_there_was_such_a_key(room: Room) {
+async fn a_delete_reports_whether_the_key_existed(room: Room) {
     let session = room.session();
     session.run(&[set("k", "1")]).await;
 
@@ -114,7 +114,7 @@ async fn deleting_says_whether_there_was_such_a_key(room: Room) {
     assert_eq!(view.stamp.version, 3);
 }
 
-async fn a_set_if_absent_leaves_what_is_there(room: Room) {
+async fn a_set_if_absent_keeps_an_existing_value(room: Room) {
     let session = room.session();
 
     let first = session.step(set_if_absent("k", "1")).await;
@@ -127,7 +127,7 @@ async fn a_set_if_absent_leaves_what_is_there(room: Room) {
     assert_eq!(of_empty, KvAnswer::Set(false));
 }
 
-async fn a_set_if_absent_that_does_nothing_leaves_the_time_of_the_key(room: Room) {
+async fn a_set_if_absent_without_effect_keeps_the_ttl(room: Room) {
     let tool = room.tool();
     tool.run(&[set_for("k", "1", Duration::from_secs(100))])
         .await;
@@ -161,7 +161,7 @@ async fn clearing_deletes_all_keys_and_nothing_else(room: Room) {
     assert_eq!(of_nothing.stamp.version, 5);
 }
 
-async fn operations_see_what_those_before_them_did(room: Room) {
+async fn operations_see_the_effects_of_earlier_ones(room: Room) {
     let session = room.session();
     session.run(&[set("a", "1"), set("b", "2")]).await;
 
@@ -261,7 +261,7 @@ async fn counters_do_not_pass_64_bits(room: Room) {
     }
 }
 
-async fn what_is_no_integer_is_not_counted(room: Room) {
+async fn an_increment_of_a_non_integer_is_refused(room: Room) {
     let session = room.session();
     for text in [
         "", " ", "a", "1.0", "1e2", " 1", "1 ", "+1", "-", "--1", "0x1", "1\n", "é", "١", "1\0",
@@ -278,7 +278,7 @@ async fn what_is_no_integer_is_not_counted(room: Room) {
     }
 }
 
-async fn a_refused_operation_names_its_place_and_undoes_all(room: Room) {
+async fn a_refused_operation_reports_its_index_and_undoes_the_batch(room: Room) {
     let session = room.session();
     session.run(&[set("a", "1"), set("t", "text")]).await;
     let before = session.whole().await;
@@ -310,20 +310,20 @@ async fn a_refused_first_write_makes_no_scope(room: Room) {
 }
 
 super::over_every_store! {
-    what_is_set_is_read,
+    a_set_value_can_be_read,
     a_scope_that_was_never_written_to_reads_as_none,
-    only_what_is_asked_for_is_read_and_in_that_order,
+    a_read_returns_the_requested_values_in_order,
     keys_are_exact_and_sorted_by_their_bytes,
     values_are_any_text,
-    deleting_says_whether_there_was_such_a_key,
-    a_set_if_absent_leaves_what_is_there,
-    a_set_if_absent_that_does_nothing_leaves_the_time_of_the_key,
+    a_delete_reports_whether_the_key_existed,
+    a_set_if_absent_keeps_an_existing_value,
+    a_set_if_absent_without_effect_keeps_the_ttl,
     clearing_deletes_all_keys_and_nothing_else,
-    operations_see_what_those_before_them_did,
+    operations_see_the_effects_of_earlier_ones,
     an_absent_key_counts_from_0,
     counters_are_exact_to_both_ends_of_64_bits,
     counters_do_not_pass_64_bits,
-    what_is_no_integer_is_not_counted,
-    a_refused_operation_names_its_place_and_undoes_all,
+    an_increment_of_a_non_integer_is_refused,
+    a_refused_operation_reports_its_index_and_undoes_the_batch,
     a_refused_first_write_makes_no_scope,
 }

@@ -4,17 +4,17 @@ use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Precondition, Refusal, Stamp};
 use threadkeep_store::{HistoryFrom, ScopeParts};
 
-use super::room::{Room, numbered_once};
-use super::scope_room::{Place, delete, increment, item, key, set};
+use super::room::{Room, numbered_key};
+use super::scope_room::{Scope, delete, increment, item, key, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns a scope that expires after 100 s without use.
-pub(super) fn idle(room: &Room) -> Place {
+pub(super) fn idle(room: &Room) -> Scope {
     room.session().idling(100 * SECOND)
 }
 
-/// Asserts that `attempt` returns true. Repeats attempts that take longer than `MOMENT`, because machines may stall.
+/// Asserts that `attempt` returns true within `MOMENT`. Repeats slower attempts, because machines may stall.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {
@@ -28,7 +28,7 @@ pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> boo
     panic!("no write and read take less than {MOMENT:?}");
 }
 
-async fn a_scope_that_is_over_reads_as_never_written(room: Room) {
+async fn an_expired_scope_reads_as_never_written(room: Room) {
     let session = idle(&room);
     session.run(&[set("k", "1")]).await;
     session.add(&[item("1", "1")]).await;
@@ -41,7 +41,7 @@ async fn a_scope_that_is_over_reads_as_never_written(room: Room) {
     assert!(!session.end().await);
 }
 
-async fn a_scope_lives_until_a_moment_before_its_end(room: Room) {
+async fn a_scope_exists_until_just_before_its_expiry(room: Room) {
     holds_within_a_moment(async |moment| {
         let session = idle(&room);
         session.run(&[set("k", "1")]).await;
@@ -51,7 +51,7 @@ async fn a_scope_lives_until_a_moment_before_its_end(room: Room) {
     .await;
 }
 
-async fn every_use_moves_the_end(room: Room) {
+async fn every_use_extends_the_lifetime(room: Room) {
     let session = idle(&room);
     session.run(&[set("k", "1")]).await;
     let life = session.stamp().await.life;
@@ -99,27 +99,23 @@ async fn every_use_moves_the_end(room: Room) {
     assert_eq!(session.value("k").await.unwrap(), "1");
 }
 
-async fn what_is_refused_or_replayed_is_no_use(room: Room) {
+async fn refused_and_replayed_writes_do_not_extend_the_lifetime(room: Room) {
     let session = idle(&room);
-    let once = session
-        .run_once(numbered_once(1), &[set("k", "text")])
-        .await;
+    let once = session.run_once(numbered_key(1), &[set("k", "text")]).await;
     once.unwrap();
     room.advance(90 * SECOND);
 
     assert!(session.try_run(&[increment("k", 1)]).await.is_err());
     let unmet = session.run_if(Precondition::Version(9), &[]).await;
     assert!(unmet.is_err());
-    let replay = session
-        .run_once(numbered_once(1), &[set("k", "text")])
-        .await;
+    let replay = session.run_once(numbered_key(1), &[set("k", "text")]).await;
     assert!(replay.unwrap().replayed);
     room.advance(10 * SECOND);
 
     assert!(!session.exists().await);
 }
 
-async fn the_end_that_is_told_is_when_it_is(room: Room) {
+async fn the_reported_expiry_matches_the_last_use(room: Room) {
     let session = idle(&room);
     session.run(&[]).await;
     let first = session.view().await.unwrap();
@@ -158,26 +154,26 @@ async fn a_write_after_the_end_begins_a_new_life(room: Room) {
     assert_eq!(session.items().await.len(), 1);
 }
 
-async fn what_is_over_is_absent_to_conditions_and_ends(room: Room) {
+async fn an_expired_scope_is_absent_to_conditions_and_ends(room: Room) {
     let session = idle(&room);
     let stamp = session.run(&[]).await.stamp;
     room.advance(100 * SECOND);
 
     let exists = session.run_if(Precondition::Exists, &[]).await;
-    let its = session.run_if(Precondition::Stamp(stamp), &[]).await;
+    let old_stamp = session.run_if(Precondition::Stamp(stamp), &[]).await;
     let tasks = session.put_tasks(&["t"], Some(stamp)).await;
     let end = session.end_if(Some(1)).await;
     let none = session.run_if(Precondition::Version(0), &[]).await;
 
     let current = Stamp::default();
     let unmet = Refusal::VersionMismatch { current };
-    assert_eq!((exists, its), (Err(unmet), Err(unmet)));
+    assert_eq!((exists, old_stamp), (Err(unmet), Err(unmet)));
     assert!(tasks.is_err());
     assert_eq!(end, Err(unmet));
     assert_eq!(none.unwrap().stamp.version, 1);
 }
 
-async fn what_is_over_must_be_made_again(room: Room) {
+async fn an_expired_scope_must_be_created_again(room: Room) {
     let run = room.scope("run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11");
     let run = run.idling(100 * SECOND);
     run.make().await;
@@ -190,7 +186,7 @@ async fn what_is_over_must_be_made_again(room: Room) {
     assert_eq!(run.make().await.stamp.version, 1);
 }
 
-async fn the_last_write_says_how_long_a_scope_idles(room: Room) {
+async fn the_last_write_sets_the_idle_time(room: Room) {
     let session = idle(&room);
     session.run(&[]).await;
     let longer = session.clone().idling(1_000 * SECOND);
@@ -206,7 +202,7 @@ async fn the_last_write_says_how_long_a_scope_idles(room: Room) {
     assert!(!session.exists().await);
 }
 
-async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
+async fn a_scope_with_a_ttl_ends_on_time_however_it_is_used(room: Room) {
     let handle = room.handle();
     let write = ScopeWrite {
         makes: true,
@@ -214,22 +210,22 @@ async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
         ..handle.blank()
     };
     handle.write(&write).await.unwrap();
-    let told = handle.view().await.unwrap().expires_ms;
+    let expires_ms = handle.view().await.unwrap().expires_ms;
 
     room.advance(60 * SECOND);
     handle.run(&[set("k", "1")]).await;
     handle.add(&[item("1", "1")]).await;
     room.advance(30 * SECOND);
     let view = handle.view().await.unwrap();
-    // the store adds the remaining time that Redis reports to a clock reading, and a pause in between shifts the result
-    assert!(view.expires_ms.unwrap().abs_diff(told.unwrap()) <= 10_000);
+    // the expiry is a clock reading plus the remaining time that Redis reports; a pause in between shifts it
+    assert!(view.expires_ms.unwrap().abs_diff(expires_ms.unwrap()) <= 10_000);
     room.advance(10 * SECOND);
 
     assert!(!handle.exists().await);
     assert_eq!(handle.page(HistoryFrom::After(0), 10).await, None);
 }
 
-async fn a_kept_scope_that_was_not_told_to_end_stays(room: Room) {
+async fn a_scope_without_a_ttl_stays(room: Room) {
     let handle = room.handle();
     handle.make().await;
     let tool = room.tool();
@@ -241,7 +237,7 @@ async fn a_kept_scope_that_was_not_told_to_end_stays(room: Room) {
     assert_eq!(tool.value("k").await.unwrap(), "1");
 }
 
-async fn the_end_of_a_kept_scope_can_be_moved_both_ways(room: Room) {
+async fn a_ttl_can_be_extended_and_shortened(room: Room) {
     let handle = room.handle();
     handle.make().await;
     handle.run(&[set("k", "1")]).await;
@@ -259,7 +255,7 @@ async fn the_end_of_a_kept_scope_can_be_moved_both_ways(room: Room) {
     assert!(!handle.exists().await);
 }
 
-async fn a_ttl_moves_no_scope_that_idles(room: Room) {
+async fn a_ttl_does_not_apply_to_a_scope_with_an_idle_time(room: Room) {
     let session = idle(&room);
     session.set_ttl(10_000 * SECOND).await;
     room.advance(100 * SECOND);
@@ -269,7 +265,7 @@ async fn a_ttl_moves_no_scope_that_idles(room: Room) {
     assert!(session.exists().await);
 }
 
-async fn a_history_that_came_later_ends_with_its_scope(room: Room) {
+async fn a_history_ends_with_its_scope(room: Room) {
     let session = idle(&room);
     session.run(&[]).await;
     room.advance(50 * SECOND);
@@ -284,39 +280,40 @@ async fn a_history_that_came_later_ends_with_its_scope(room: Room) {
     assert_eq!(session.add(&[item("1", "3")]).await, [(1, false)]);
 }
 
-async fn a_glance_moves_no_end(room: Room) {
-    let glance = ScopeParts {
+async fn a_read_without_touch_does_not_extend_the_lifetime(room: Room) {
+    let parts = ScopeParts {
         touch: false,
         ..ScopeParts::default()
     };
     let thread = room.subject();
     thread.merge(&[]).await;
-    for place in [idle(&room), room.scope_of(&thread)] {
-        place.run(&[set("k", "1")]).await;
-        let told = place.read(&glance).await.unwrap().unwrap();
+    for scope in [idle(&room), room.scope_of(&thread)] {
+        scope.run(&[set("k", "1")]).await;
+        let first = scope.read(&parts).await.unwrap().unwrap();
         room.advance(90 * SECOND);
 
-        let again = place.read(&glance).await.unwrap().unwrap();
+        let again = scope.read(&parts).await.unwrap().unwrap();
 
-        assert_eq!(again.stamp, told.stamp);
+        assert_eq!(again.stamp, first.stamp);
         assert!(
-            told.expires_ms.is_none() || again.expires_ms <= told.expires_ms.map(|ms| ms + 10_000)
+            first.expires_ms.is_none()
+                || again.expires_ms <= first.expires_ms.map(|ms| ms + 10_000)
         );
     }
     room.advance(thread.policy.ttl - 90 * SECOND);
-    for place in [idle(&room), room.scope_of(&thread)] {
-        assert_eq!(place.read(&glance).await.unwrap(), None);
+    for scope in [idle(&room), room.scope_of(&thread)] {
+        assert_eq!(scope.read(&parts).await.unwrap(), None);
     }
     assert!(!thread.exists().await);
 }
 
-async fn an_end_that_is_refused_is_no_use(room: Room) {
+async fn a_refused_end_does_not_extend_the_lifetime(room: Room) {
     let session = idle(&room);
     session.run(&[set("k", "1")]).await;
     let thread = room.subject();
     thread.merge(&[]).await;
-    let its = room.scope_of(&thread);
-    its.run(&[set("k", "1")]).await;
+    let thread_scope = room.scope_of(&thread);
+    thread_scope.run(&[set("k", "1")]).await;
 
     room.advance(90 * SECOND);
     let refused = session.end_if(Some(9)).await;
@@ -325,41 +322,41 @@ async fn an_end_that_is_refused_is_no_use(room: Room) {
     assert!(!session.exists().await);
 
     room.advance(thread.policy.ttl - 110 * SECOND);
-    let refused = its.end_if(Some(9)).await;
+    let refused = thread_scope.end_if(Some(9)).await;
     assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
     room.advance(10 * SECOND);
     assert!(!thread.exists().await);
 }
 
-async fn an_end_of_its_scope_is_a_use_of_the_thread(room: Room) {
+async fn ending_its_scope_extends_the_thread(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
-    let its = room.scope_of(&thread);
-    its.run(&[set("k", "1")]).await;
+    let scope = room.scope_of(&thread);
+    scope.run(&[set("k", "1")]).await;
 
     room.advance(thread.policy.ttl - 10 * SECOND);
-    assert!(its.end().await);
+    assert!(scope.end().await);
     room.advance(10 * SECOND);
 
     assert!(thread.exists().await);
 }
 
 super::over_every_store! {
-    an_end_that_is_refused_is_no_use,
-    an_end_of_its_scope_is_a_use_of_the_thread,
-    a_glance_moves_no_end,
-    a_scope_that_is_over_reads_as_never_written,
-    a_scope_lives_until_a_moment_before_its_end,
-    every_use_moves_the_end,
-    what_is_refused_or_replayed_is_no_use,
-    the_end_that_is_told_is_when_it_is,
+    a_refused_end_does_not_extend_the_lifetime,
+    ending_its_scope_extends_the_thread,
+    a_read_without_touch_does_not_extend_the_lifetime,
+    an_expired_scope_reads_as_never_written,
+    a_scope_exists_until_just_before_its_expiry,
+    every_use_extends_the_lifetime,
+    refused_and_replayed_writes_do_not_extend_the_lifetime,
+    the_reported_expiry_matches_the_last_use,
     a_write_after_the_end_begins_a_new_life,
-    what_is_over_is_absent_to_conditions_and_ends,
-    what_is_over_must_be_made_again,
-    the_last_write_says_how_long_a_scope_idles,
-    a_kept_scope_ends_when_it_was_said_to_however_it_is_used,
-    a_kept_scope_that_was_not_told_to_end_stays,
-    the_end_of_a_kept_scope_can_be_moved_both_ways,
-    a_ttl_moves_no_scope_that_idles,
-    a_history_that_came_later_ends_with_its_scope,
+    an_expired_scope_is_absent_to_conditions_and_ends,
+    an_expired_scope_must_be_created_again,
+    the_last_write_sets_the_idle_time,
+    a_scope_with_a_ttl_ends_on_time_however_it_is_used,
+    a_scope_without_a_ttl_stays,
+    a_ttl_can_be_extended_and_shortened,
+    a_ttl_does_not_apply_to_a_scope_with_an_idle_time,
+    a_history_ends_with_its_scope,
 }

@@ -2,10 +2,10 @@ use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
 
 use super::room::Room;
-use super::scope_room::{Place, delete, fill, increment, item, set, set_for, tasks};
+use super::scope_room::{Scope, delete, fill, increment, item, set, set_for, tasks};
 
-const VALUE: usize = 32_768;
-const ALL: usize = KV_MAX_BYTES as usize;
+const VALUE_BYTES_MAX: usize = 32_768;
+const BYTES_MAX: usize = KV_MAX_BYTES as usize;
 
 fn too_large(attempted: usize) -> Refusal {
     Refusal::KvTooLarge {
@@ -18,15 +18,15 @@ const TOO_MANY: Refusal = Refusal::TooManyKeys {
     limit_keys: KV_MAX_KEYS,
 };
 
-async fn fill_but(place: &Place, left: usize) {
+async fn fill_leaving(scope: &Scope, remaining: usize) {
     let fills = [
-        fill("a", VALUE),
-        fill("b", VALUE),
-        fill("c", VALUE),
-        fill("d", VALUE - left),
+        fill("a", VALUE_BYTES_MAX),
+        fill("b", VALUE_BYTES_MAX),
+        fill("c", VALUE_BYTES_MAX),
+        fill("d", VALUE_BYTES_MAX - remaining),
     ];
-    let written = place.run(&fills).await;
-    assert_eq!(written.kv_bytes, (ALL - left) as u64);
+    let written = scope.run(&fills).await;
+    assert_eq!(written.kv_bytes, (BYTES_MAX - remaining) as u64);
 }
 
 fn keys(count: u32) -> Vec<KvOperation> {
@@ -34,45 +34,45 @@ fn keys(count: u32) -> Vec<KvOperation> {
     (0..count).map(number).collect()
 }
 
-async fn a_value_of_the_most_bytes_is_kept(room: Room) {
+async fn a_value_of_the_maximum_size_is_stored(room: Room) {
     let session = room.session();
 
-    let written = session.run(&[fill("k", VALUE)]).await;
+    let written = session.run(&[fill("k", VALUE_BYTES_MAX)]).await;
 
-    assert_eq!(written.kv_bytes, VALUE as u64);
-    assert_eq!(session.value("k").await.unwrap().len(), VALUE);
+    assert_eq!(written.kv_bytes, VALUE_BYTES_MAX as u64);
+    assert_eq!(session.value("k").await.unwrap().len(), VALUE_BYTES_MAX);
 }
 
-async fn the_values_together_have_the_most_bytes_and_not_one_more(room: Room) {
+async fn values_can_total_exactly_the_byte_limit(room: Room) {
     let session = room.session();
-    fill_but(&session, 0).await;
+    fill_leaving(&session, 0).await;
     let before = session.whole().await;
 
     let refused = session.try_run(&[set("e", "x")]).await;
     let empty = session.try_run(&[set("e", "")]).await;
 
-    assert_eq!(refused, Err(too_large(ALL + 1)));
+    assert_eq!(refused, Err(too_large(BYTES_MAX + 1)));
     assert_eq!(empty.unwrap().kv_bytes, KV_MAX_BYTES);
     assert_ne!(session.whole().await, before);
     assert_eq!(session.version().await, 2);
 }
 
-async fn keys_do_not_count_for_bytes(room: Room) {
+async fn keys_do_not_count_toward_the_byte_limit(room: Room) {
     let session = room.session();
-    fill_but(&session, 1).await;
+    fill_leaving(&session, 1).await;
 
     let written = session.run(&[set(&"k".repeat(1_024), "x")]).await;
 
     assert_eq!(written.kv_bytes, KV_MAX_BYTES);
 }
 
-async fn bytes_count_and_not_characters(room: Room) {
+async fn the_limit_counts_bytes_not_characters(room: Room) {
     let session = room.session();
-    fill_but(&session, 3).await;
+    fill_leaving(&session, 3).await;
 
     assert_eq!(
         session.try_run(&[set("k", "😀")]).await,
-        Err(too_large(ALL + 1))
+        Err(too_large(BYTES_MAX + 1))
     );
     let fits = session.run(&[set("k", "€")]).await;
 
@@ -81,19 +81,19 @@ async fn bytes_count_and_not_characters(room: Room) {
 
 async fn a_value_of_a_full_scope_can_be_replaced(room: Room) {
     let session = room.session();
-    fill_but(&session, 0).await;
+    fill_leaving(&session, 0).await;
 
-    let same = session.run(&[set("a", &"y".repeat(VALUE))]).await;
+    let same = session.run(&[set("a", &"y".repeat(VALUE_BYTES_MAX))]).await;
     assert_eq!(same.kv_bytes, KV_MAX_BYTES);
-    let smaller = session.run(&[fill("a", VALUE - 10)]).await;
+    let smaller = session.run(&[fill("a", VALUE_BYTES_MAX - 10)]).await;
     assert_eq!(smaller.kv_bytes, KV_MAX_BYTES - 10);
-    let by_just_what_is_left = session.run(&[fill("a", VALUE)]).await;
-    assert_eq!(by_just_what_is_left.kv_bytes, KV_MAX_BYTES);
+    let to_the_limit = session.run(&[fill("a", VALUE_BYTES_MAX)]).await;
+    assert_eq!(to_the_limit.kv_bytes, KV_MAX_BYTES);
 }
 
-async fn a_value_grows_by_what_is_left_and_not_one_more(room: Room) {
+async fn a_value_can_grow_by_exactly_the_remaining_bytes(room: Room) {
     let session = room.session();
-    fill_but(&session, 8).await;
+    fill_leaving(&session, 8).await;
     session.run(&[set("n", "9999999")]).await;
 
     let grown = session.run(&[increment("n", 1)]).await;
@@ -103,37 +103,51 @@ async fn a_value_grows_by_what_is_left_and_not_one_more(room: Room) {
     let refused = session.try_run(&[increment("n", 1)]).await;
 
     assert_eq!(session.value("n").await.unwrap(), "99999999");
-    assert_eq!(refused, Err(too_large(ALL + 1)));
+    assert_eq!(refused, Err(too_large(BYTES_MAX + 1)));
     assert_eq!(session.whole().await, before);
     let shorter = session.run(&[increment("n", -90_000_000)]).await;
     assert_eq!(shorter.kv_bytes, KV_MAX_BYTES - 1);
 }
 
-async fn only_the_result_of_a_batch_is_judged(room: Room) {
+async fn limits_apply_to_the_result_of_a_batch(room: Room) {
     let session = room.session();
-    fill_but(&session, 0).await;
+    fill_leaving(&session, 0).await;
 
-    let through_too_much = session
-        .run(&[fill("e", VALUE), fill("f", 1), delete("a"), delete("f")])
+    let through_larger = session
+        .run(&[
+            fill("e", VALUE_BYTES_MAX),
+            fill("f", 1),
+            delete("a"),
+            delete("f"),
+        ])
         .await;
-    assert_eq!(through_too_much.kv_bytes, KV_MAX_BYTES);
+    assert_eq!(through_larger.kv_bytes, KV_MAX_BYTES);
     let through_clear = session
-        .run(&[fill("f", VALUE), KvOperation::Clear, fill("f", VALUE)])
+        .run(&[
+            fill("f", VALUE_BYTES_MAX),
+            KvOperation::Clear,
+            fill("f", VALUE_BYTES_MAX),
+        ])
         .await;
     assert_eq!(
         (through_clear.kv_bytes, through_clear.keys),
-        (VALUE as u64, 1)
+        (VALUE_BYTES_MAX as u64, 1)
     );
     session.run(&[KvOperation::Clear]).await;
-    fill_but(&session, 0).await;
-    let in_the_end_too_much = session
-        .try_run(&[delete("f"), delete("a"), fill("g", VALUE), set("h", "x")])
+    fill_leaving(&session, 0).await;
+    let too_large_at_the_end = session
+        .try_run(&[
+            delete("f"),
+            delete("a"),
+            fill("g", VALUE_BYTES_MAX),
+            set("h", "x"),
+        ])
         .await;
 
-    assert_eq!(in_the_end_too_much, Err(too_large(ALL + 1)));
+    assert_eq!(too_large_at_the_end, Err(too_large(BYTES_MAX + 1)));
 }
 
-async fn there_are_256_keys_and_not_one_more(room: Room) {
+async fn a_scope_can_have_exactly_256_keys(room: Room) {
     let session = room.session();
     let written = session.run(&keys(256)).await;
     assert_eq!(written.keys, 256);
@@ -146,27 +160,29 @@ async fn there_are_256_keys_and_not_one_more(room: Room) {
     assert_eq!(session.whole().await, before);
     session.run(&[set("k000", "1"), increment("k000", 1)]).await;
     session.run(&[delete("k001"), set("more", "")]).await;
-    let through_too_many = session
+    let through_more_keys = session
         .run(&[set("a", ""), set("b", ""), delete("a"), delete("more")])
         .await;
-    assert_eq!(through_too_many.keys, 256);
+    assert_eq!(through_more_keys.keys, 256);
 }
 
-async fn a_first_write_is_under_the_limits_too(room: Room) {
+async fn limits_apply_to_the_first_write(room: Room) {
     let session = room.session();
 
     let too_many = session.try_run(&keys(257)).await;
-    let fills: Vec<_> = ["a", "b", "c", "d"].map(|key| fill(key, VALUE)).into();
+    let fills: Vec<_> = ["a", "b", "c", "d"]
+        .map(|key| fill(key, VALUE_BYTES_MAX))
+        .into();
     let more = [&fills[..], &[set("e", "x")]].concat();
     let too_much = session.try_run(&more).await;
 
     assert_eq!(too_many, Err(TOO_MANY));
-    assert_eq!(too_much, Err(too_large(ALL + 1)));
+    assert_eq!(too_much, Err(too_large(BYTES_MAX + 1)));
     assert!(!session.exists().await);
     assert!(session.try_run(&fills).await.is_ok());
 }
 
-async fn bytes_are_judged_before_keys_and_both_before_the_history(room: Room) {
+async fn bytes_are_checked_before_keys_and_both_before_the_history(room: Room) {
     let session = room.session().keeping(10, false);
     let mut more = keys(257);
     let write = ScopeWrite {
@@ -176,15 +192,15 @@ async fn bytes_are_judged_before_keys_and_both_before_the_history(room: Room) {
     };
     assert_eq!(session.write(&write).await, Err(TOO_MANY));
 
-    more.extend(["a", "b", "c", "d"].map(|key| fill(key, VALUE)));
+    more.extend(["a", "b", "c", "d"].map(|key| fill(key, VALUE_BYTES_MAX)));
     more.push(set("e", "x"));
 
-    assert_eq!(session.try_run(&more).await, Err(too_large(ALL + 1)));
+    assert_eq!(session.try_run(&more).await, Err(too_large(BYTES_MAX + 1)));
 }
 
-async fn tasks_records_and_histories_have_room_of_their_own(room: Room) {
+async fn tasks_records_and_histories_have_separate_limits(room: Room) {
     let session = room.session();
-    fill_but(&session, 0).await;
+    fill_leaving(&session, 0).await;
     let large = "x".repeat(100_000);
 
     session.put_tasks(&[&large], None).await.unwrap();
@@ -198,12 +214,12 @@ async fn tasks_records_and_histories_have_room_of_their_own(room: Room) {
     assert_eq!(view.history.bytes, 2 * (100_002 + 1 + 64));
 }
 
-async fn what_is_refused_leaves_the_time_of_keys_and_scope(room: Room) {
+async fn a_refused_write_keeps_the_ttls_of_keys_and_scope(room: Room) {
     let second = std::time::Duration::from_secs(1);
     let handle = room.handle();
     handle.make().await;
     handle.set_ttl(1_000 * second).await;
-    fill_but(&handle, 1).await;
+    fill_leaving(&handle, 1).await;
     handle.run(&[set_for("k", "1", 100 * second)]).await;
     let over = [
         set("k", "2"),
@@ -216,7 +232,7 @@ async fn what_is_refused_leaves_the_time_of_keys_and_scope(room: Room) {
         ..handle.blank()
     };
 
-    assert_eq!(handle.write(&write).await, Err(too_large(ALL + 2)));
+    assert_eq!(handle.write(&write).await, Err(too_large(BYTES_MAX + 2)));
     room.advance(90 * second);
     assert_eq!(handle.value("k").await.unwrap(), "1");
     room.advance(10 * second);
@@ -229,16 +245,16 @@ async fn what_is_refused_leaves_the_time_of_keys_and_scope(room: Room) {
 }
 
 super::over_every_store! {
-    a_value_of_the_most_bytes_is_kept,
-    the_values_together_have_the_most_bytes_and_not_one_more,
-    keys_do_not_count_for_bytes,
-    bytes_count_and_not_characters,
+    a_value_of_the_maximum_size_is_stored,
+    values_can_total_exactly_the_byte_limit,
+    keys_do_not_count_toward_the_byte_limit,
+    the_limit_counts_bytes_not_characters,
     a_value_of_a_full_scope_can_be_replaced,
-    a_value_grows_by_what_is_left_and_not_one_more,
-    only_the_result_of_a_batch_is_judged,
-    there_are_256_keys_and_not_one_more,
-    a_first_write_is_under_the_limits_too,
-    bytes_are_judged_before_keys_and_both_before_the_history,
-    tasks_records_and_histories_have_room_of_their_own,
-    what_is_refused_leaves_the_time_of_keys_and_scope,
+    a_value_can_grow_by_exactly_the_remaining_bytes,
+    limits_apply_to_the_result_of_a_batch,
+    a_scope_can_have_exactly_256_keys,
+    limits_apply_to_the_first_write,
+    bytes_are_checked_before_keys_and_both_before_the_history,
+    tasks_records_and_histories_have_separate_limits,
+    a_refused_write_keeps_the_ttls_of_keys_and_scope,
 }

@@ -3,57 +3,57 @@ use threadkeep_domain::{Conditions, Precondition, Refusal, Stamp};
 use threadkeep_store::HistoryFrom;
 
 use super::room::{self, Room};
-use super::scope_room::{Place, increment, item, set, set_if_absent};
+use super::scope_room::{Scope, increment, item, set, set_if_absent};
 
-async fn some_scopes_come_into_being_at_the_first_write(room: Room) {
-    for place in [room.session(), room.tool(), room.scope("personality:p")] {
-        assert_eq!(place.run(&[set("k", "1")]).await.stamp.version, 1);
-        assert!(place.exists().await);
+async fn the_first_write_creates_some_scopes(room: Room) {
+    for scope in [room.session(), room.tool(), room.scope("personality:p")] {
+        assert_eq!(scope.run(&[set("k", "1")]).await.stamp.version, 1);
+        assert!(scope.exists().await);
     }
 }
 
-async fn others_must_have_been_made(room: Room) {
-    for place in [
+async fn other_scopes_must_be_created_explicitly(room: Room) {
+    for scope in [
         room.handle(),
         room.scope("run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11"),
     ] {
-        let refused = place.try_run(&[set("k", "1")]).await;
+        let refused = scope.try_run(&[set("k", "1")]).await;
         assert_eq!(refused, Err(Refusal::ScopeNotFound));
-        assert!(!place.exists().await);
+        assert!(!scope.exists().await);
 
-        assert_eq!(place.make().await.stamp.version, 1);
-        assert_eq!(place.run(&[set("k", "1")]).await.stamp.version, 2);
+        assert_eq!(scope.make().await.stamp.version, 1);
+        assert_eq!(scope.run(&[set("k", "1")]).await.stamp.version, 2);
 
-        assert!(place.end().await);
-        let ended = place.try_run(&[set("k", "1")]).await;
+        assert!(scope.end().await);
+        let ended = scope.try_run(&[set("k", "1")]).await;
         assert_eq!(ended, Err(Refusal::ScopeNotFound));
     }
 }
 
-async fn what_exists_is_not_made_again(room: Room) {
-    for place in [room.handle(), room.session()] {
+async fn an_existing_scope_cannot_be_created_again(room: Room) {
+    for scope in [room.handle(), room.session()] {
         let write = ScopeWrite {
             makes: true,
             operations: &[set("k", "1")],
-            ..place.blank()
+            ..scope.blank()
         };
-        place.write(&write).await.unwrap();
-        let before = place.whole().await;
+        scope.write(&write).await.unwrap();
+        let before = scope.whole().await;
 
         let again = ScopeWrite {
             operations: &[set("k", "2")],
             ..write
         };
-        assert_eq!(place.write(&again).await, Err(Refusal::ScopeExists));
-        assert_eq!(place.whole().await, before);
+        assert_eq!(scope.write(&again).await, Err(Refusal::ScopeExists));
+        assert_eq!(scope.whole().await, before);
 
-        place.end().await;
-        let anew = place.write(&again).await;
+        scope.end().await;
+        let anew = scope.write(&again).await;
         assert_eq!(anew.unwrap().stamp.version, 1);
     }
 }
 
-async fn a_write_that_makes_is_refused_whole(room: Room) {
+async fn a_refused_creation_creates_nothing(room: Room) {
     let handle = room.handle();
     let write = ScopeWrite {
         makes: true,
@@ -68,7 +68,7 @@ async fn a_write_that_makes_is_refused_whole(room: Room) {
     assert_eq!(handle.try_run(&[]).await, Err(Refusal::ScopeNotFound));
 }
 
-async fn that_there_is_none_is_seen_before_a_precondition(room: Room) {
+async fn existence_is_checked_before_a_precondition(room: Room) {
     let handle = room.handle();
     let unmet = Some(Precondition::Version(7));
     let write = ScopeWrite {
@@ -92,7 +92,7 @@ async fn that_there_is_none_is_seen_before_a_precondition(room: Room) {
     assert_eq!(handle.write(&write).await, Err(Refusal::ScopeEnded));
 }
 
-async fn a_sealed_scope_is_read_and_takes_no_more_writes(room: Room) {
+async fn a_sealed_scope_can_be_read_but_not_written(room: Room) {
     let session = room.session();
     let last = ScopeWrite {
         operations: &[set("k", "1")],
@@ -140,11 +140,11 @@ async fn an_end_leaves_nothing(room: Room) {
     assert_eq!(session.add(&[item("1", "77")]).await, [(1, false)]);
 }
 
-async fn an_end_of_nothing_is_none(room: Room) {
-    for place in [room.session(), room.handle()] {
-        assert!(!place.end().await);
-        assert_eq!(place.end_if(Some(0)).await, Ok(false));
-        assert!(!place.exists().await);
+async fn ending_a_missing_scope_returns_false(room: Room) {
+    for scope in [room.session(), room.handle()] {
+        assert!(!scope.end().await);
+        assert_eq!(scope.end_if(Some(0)).await, Ok(false));
+        assert!(!scope.exists().await);
     }
     let session = room.session();
     session.run(&[]).await;
@@ -168,7 +168,7 @@ async fn an_end_of_another_version_is_refused(room: Room) {
     assert!(!session.exists().await);
 }
 
-async fn neighbours(room: &Room) -> Vec<Place> {
+async fn neighbours(room: &Room) -> Vec<Scope> {
     let thread = room.subject();
     thread.merge(&[room::set("k", "1")]).await;
     let uuid = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
@@ -186,59 +186,59 @@ async fn neighbours(room: &Room) -> Vec<Place> {
     texts.iter().map(|text| room.scope(text)).collect()
 }
 
-async fn no_scope_has_anything_of_another(room: Room) {
-    let places = neighbours(&room).await;
+async fn scopes_do_not_share_content(room: Room) {
+    let scopes = neighbours(&room).await;
     let mut lives = Vec::new();
-    for (number, place) in places.iter().enumerate() {
-        if place.policy.is_made {
-            place.make().await;
+    for (number, scope) in scopes.iter().enumerate() {
+        if scope.policy.is_made {
+            scope.make().await;
         }
-        let text = place.scope.to_string();
-        let mine = place.step(set_if_absent("k", &text)).await;
+        let text = scope.id.to_string();
+        let mine = scope.step(set_if_absent("k", &text)).await;
         assert_eq!(mine, KvAnswer::Set(true), "{text}");
-        place.put_tasks(&[&text], None).await.unwrap();
-        place.put_record(&text, None).await.unwrap();
+        scope.put_tasks(&[&text], None).await.unwrap();
+        scope.put_record(&text, None).await.unwrap();
         let value = format!("{number}");
-        assert_eq!(place.add(&[item("one", &value)]).await, [(1, false)]);
-        lives.push(place.stamp().await.life);
+        assert_eq!(scope.add(&[item("one", &value)]).await, [(1, false)]);
+        lives.push(scope.stamp().await.life);
     }
 
-    for (number, place) in places.iter().enumerate() {
-        let text = place.scope.to_string();
-        assert_eq!(place.value("k").await.unwrap(), text);
-        assert_eq!(place.tasks().await, [&*text]);
-        assert_eq!(place.record().await.unwrap(), text);
+    for (number, scope) in scopes.iter().enumerate() {
+        let text = scope.id.to_string();
+        assert_eq!(scope.value("k").await.unwrap(), text);
+        assert_eq!(scope.tasks().await, [&*text]);
+        assert_eq!(scope.record().await.unwrap(), text);
         assert_eq!(
-            place.items().await,
+            scope.items().await,
             [(1, "one".into(), format!("{number}"))]
         );
     }
     lives.sort_unstable();
     lives.dedup();
-    assert_eq!(lives.len(), places.len());
+    assert_eq!(lives.len(), scopes.len());
 }
 
-async fn an_end_ends_no_other(room: Room) {
-    let places = neighbours(&room).await;
-    for place in &places {
-        if place.policy.is_made {
-            place.make().await;
+async fn an_end_leaves_other_scopes(room: Room) {
+    let scopes = neighbours(&room).await;
+    for scope in &scopes {
+        if scope.policy.is_made {
+            scope.make().await;
         }
-        place.run(&[set("k", "1")]).await;
-        place.add(&[item("one", "1")]).await;
+        scope.run(&[set("k", "1")]).await;
+        scope.add(&[item("one", "1")]).await;
     }
 
-    for (number, place) in places.iter().enumerate() {
-        assert!(place.end().await);
-        assert!(!place.exists().await);
-        for other in &places[number + 1..] {
+    for (number, scope) in scopes.iter().enumerate() {
+        assert!(scope.end().await);
+        assert!(!scope.exists().await);
+        for other in &scopes[number + 1..] {
             assert_eq!(other.value("k").await.unwrap(), "1");
             assert_eq!(other.items().await.len(), 1);
         }
     }
 }
 
-async fn ids_in_other_spellings_are_one_scope(room: Room) {
+async fn different_spellings_of_an_id_are_one_scope(room: Room) {
     let upper = room.scope("run:6C8B7F2E-3F4A-4A65-9C1E-0F9F3C7C2D12");
     let plain = room.scope("run:6c8b7f2e3f4a4a659c1e0f9f3c7c2d12");
     upper.make().await;
@@ -248,7 +248,7 @@ async fn ids_in_other_spellings_are_one_scope(room: Room) {
     assert_eq!(upper.value("k").await.unwrap(), "1");
 }
 
-async fn the_documented_lifetimes_are_kept(room: Room) {
+async fn the_documented_lifetimes_apply(room: Room) {
     let days = |days: u64| std::time::Duration::from_secs(days * 86_400);
     assert_eq!(room.session().policy.lifetime, Lifetime::Idle(days(30)));
     let run = room.scope("run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11");
@@ -256,8 +256,8 @@ async fn the_documented_lifetimes_are_kept(room: Room) {
     run.make().await;
     let session = room.session();
     let tool = room.tool();
-    for place in [&session, &tool] {
-        place.run(&[]).await;
+    for scope in [&session, &tool] {
+        scope.run(&[]).await;
     }
 
     room.advance(days(7));
@@ -270,17 +270,17 @@ async fn the_documented_lifetimes_are_kept(room: Room) {
 }
 
 super::over_every_store! {
-    some_scopes_come_into_being_at_the_first_write,
-    others_must_have_been_made,
-    what_exists_is_not_made_again,
-    a_write_that_makes_is_refused_whole,
-    that_there_is_none_is_seen_before_a_precondition,
-    a_sealed_scope_is_read_and_takes_no_more_writes,
+    the_first_write_creates_some_scopes,
+    other_scopes_must_be_created_explicitly,
+    an_existing_scope_cannot_be_created_again,
+    a_refused_creation_creates_nothing,
+    existence_is_checked_before_a_precondition,
+    a_sealed_scope_can_be_read_but_not_written,
     an_end_leaves_nothing,
-    an_end_of_nothing_is_none,
+    ending_a_missing_scope_returns_false,
     an_end_of_another_version_is_refused,
-    no_scope_has_anything_of_another,
-    an_end_ends_no_other,
-    ids_in_other_spellings_are_one_scope,
-    the_documented_lifetimes_are_kept,
+    scopes_do_not_share_content,
+    an_end_leaves_other_scopes,
+    different_spellings_of_an_id_are_one_scope,
+    the_documented_lifetimes_apply,
 }

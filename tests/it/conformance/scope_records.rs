@@ -4,10 +4,10 @@ use threadkeep_domain::scope::{
 use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 
 use super::room::Room;
-use super::scope_room::{Place, increment, item, record, set, tasks};
+use super::scope_room::{Scope, increment, item, record, set, tasks};
 
-async fn tasks_stamp(place: &Place) -> Stamp {
-    let view = place.view().await;
+async fn tasks_stamp(scope: &Scope) -> Stamp {
+    let view = scope.view().await;
     view.map_or(Stamp::default(), |view| view.tasks_stamp)
 }
 
@@ -42,7 +42,7 @@ async fn a_task_list_is_read_as_it_was_written(room: Room) {
     assert_eq!((view.key_count, view.kv_bytes), (0, 0));
 }
 
-async fn a_new_list_takes_the_place_of_the_old_one(room: Room) {
+async fn a_new_list_replaces_the_old_one(room: Room) {
     let session = room.session();
     session.put_tasks(&["a", "b"], None).await.unwrap();
 
@@ -54,7 +54,7 @@ async fn a_new_list_takes_the_place_of_the_old_one(room: Room) {
     assert_eq!(tasks_stamp(&session).await.version, 3);
 }
 
-async fn a_full_list_is_kept(room: Room) {
+async fn a_full_list_is_stored(room: Room) {
     let session = room.session();
     let contents: Vec<_> = (0..1_000)
         .map(|n| format!("{n}{}", "x".repeat(80)))
@@ -66,7 +66,7 @@ async fn a_full_list_is_kept(room: Room) {
     assert_eq!(session.tasks().await, contents);
 }
 
-async fn the_stamp_of_the_tasks_is_that_of_their_last_write(room: Room) {
+async fn the_tasks_have_the_stamp_of_their_last_write(room: Room) {
     let session = room.session();
     let first = session.run(&[set("k", "1")]).await.stamp;
     let never = tasks_stamp(&session).await;
@@ -79,7 +79,7 @@ async fn the_stamp_of_the_tasks_is_that_of_their_last_write(room: Room) {
     assert_eq!(session.version().await, 3);
 }
 
-async fn a_list_that_was_worked_out_from_an_older_one_is_refused(room: Room) {
+async fn a_list_based_on_an_older_one_is_refused(room: Room) {
     let session = room.session();
     let none = tasks_stamp(&session).await;
     let first = session.put_tasks(&["a"], Some(none)).await.unwrap().stamp;
@@ -117,7 +117,7 @@ async fn a_list_of_an_earlier_life_is_refused(room: Room) {
     assert_eq!(of_no_life, Err(Refusal::Changed));
 }
 
-async fn a_list_that_none_was_before_is_expected_by_the_life_that_is_there(room: Room) {
+async fn a_first_list_must_expect_the_current_life(room: Room) {
     let session = room.session();
     session.run(&[]).await;
     let of_the_scope = tasks_stamp(&session).await;
@@ -150,7 +150,7 @@ async fn a_record_is_bytes(room: Room) {
     assert_eq!(session.record().await.unwrap(), "=");
 }
 
-async fn a_record_is_changed_only_from_what_it_is(room: Room) {
+async fn a_record_changes_only_from_the_expected_value(room: Room) {
     let session = room.session();
     assert_eq!(session.record().await, None);
 
@@ -168,7 +168,7 @@ async fn a_record_is_changed_only_from_what_it_is(room: Room) {
     assert_eq!(session.record().await.unwrap(), "b");
 }
 
-async fn a_changed_record_is_seen_before_changed_tasks_and_operations(room: Room) {
+async fn a_record_mismatch_is_reported_before_failing_operations(room: Room) {
     let session = room.session();
     session.run(&[set("t", "text")]).await;
     let before = session.whole().await;
@@ -198,7 +198,7 @@ async fn a_changed_record_is_seen_before_changed_tasks_and_operations(room: Room
     assert_eq!(session.whole().await, before);
 }
 
-async fn all_parts_change_in_one_write_or_none(room: Room) {
+async fn all_parts_of_a_write_change_or_none(room: Room) {
     let session = room.session();
     let tasks = TasksChange {
         new: tasks(&["t"]),
@@ -230,14 +230,14 @@ async fn all_parts_change_in_one_write_or_none(room: Room) {
 
 super::over_every_store! {
     a_task_list_is_read_as_it_was_written,
-    a_new_list_takes_the_place_of_the_old_one,
-    a_full_list_is_kept,
-    the_stamp_of_the_tasks_is_that_of_their_last_write,
-    a_list_that_was_worked_out_from_an_older_one_is_refused,
+    a_new_list_replaces_the_old_one,
+    a_full_list_is_stored,
+    the_tasks_have_the_stamp_of_their_last_write,
+    a_list_based_on_an_older_one_is_refused,
     a_list_of_an_earlier_life_is_refused,
-    a_list_that_none_was_before_is_expected_by_the_life_that_is_there,
+    a_first_list_must_expect_the_current_life,
     a_record_is_bytes,
-    a_record_is_changed_only_from_what_it_is,
-    a_changed_record_is_seen_before_changed_tasks_and_operations,
-    all_parts_change_in_one_write_or_none,
+    a_record_changes_only_from_the_expected_value,
+    a_record_mismatch_is_reported_before_failing_operations,
+    all_parts_of_a_write_change_or_none,
 }

@@ -15,47 +15,47 @@ use uuid::Uuid;
 
 use super::room::{Room, Subject, json, refused};
 
-/// A scope in a store, and its policy. Store errors other than refusals fail the test.
+/// A scope (keys, tasks, record, history) in a store, and its policy. Store errors other than refusals fail the test.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Scope {
     pub(crate) scopes: Arc<dyn Scopes>,
-    pub(crate) scope: ScopeId,
+    pub(crate) id: ScopeId,
     pub(crate) policy: ScopePolicy,
 }
 
 /// The content of a scope, without its expiry.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Whole {
+pub(crate) struct ScopeContent {
     view: ScopeView,
     items: Vec<StoredItem>,
 }
 
 impl Room {
-    pub(crate) fn scope(&self, text: &str) -> Place {
-        let scope = text.parse().unwrap();
-        Place {
+    pub(crate) fn scope(&self, text: &str) -> Scope {
+        let id = text.parse().unwrap();
+        Scope {
             scopes: Arc::clone(&self.backend) as _,
-            policy: ScopePolicies::DEFAULT.of(&scope),
-            scope,
+            policy: ScopePolicies::DEFAULT.of(&id),
+            id,
         }
     }
 
     /// Returns a scope that the first write creates, and that expires when idle.
-    pub(crate) fn session(&self) -> Place {
+    pub(crate) fn session(&self) -> Scope {
         self.scope(&format!("session:{}", fresh()))
     }
 
     /// Returns a scope that the first write creates, and that never expires.
-    pub(crate) fn tool(&self) -> Place {
+    pub(crate) fn tool(&self) -> Scope {
         self.scope(&format!("tool:{}", fresh()))
     }
 
     /// Returns a scope that must be created explicitly, and that expires at a set time.
-    pub(crate) fn handle(&self) -> Place {
+    pub(crate) fn handle(&self) -> Scope {
         self.scope(&format!("state:{}", fresh()))
     }
 
-    pub(crate) fn scope_of(&self, thread: &Subject) -> Place {
+    pub(crate) fn scope_of(&self, thread: &Subject) -> Scope {
         self.scope(&format!("thread:{}", thread.id))
     }
 }
@@ -64,7 +64,7 @@ fn fresh() -> Uuid {
     Uuid::from_u128(rand::random())
 }
 
-impl Place {
+impl Scope {
     pub(crate) fn keeping(self, max_bytes: u64, drops_oldest: bool) -> Self {
         let history = HistoryLimit {
             max_bytes,
@@ -90,7 +90,7 @@ impl Place {
     }
 
     pub(crate) async fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, Refusal> {
-        refused(self.scopes.write_scope(&self.scope, write).await)
+        refused(self.scopes.write_scope(&self.id, write).await)
     }
 
     pub(crate) async fn make(&self) -> ScopeWritten {
@@ -238,7 +238,7 @@ impl Place {
     }
 
     pub(crate) async fn end_by(&self, end: &ScopeEnd) -> Result<Answered<bool>, Refusal> {
-        refused(self.scopes.end_scope(&self.scope, end).await)
+        refused(self.scopes.end_scope(&self.id, end).await)
     }
 
     pub(crate) async fn view(&self) -> Option<ScopeView> {
@@ -260,15 +260,15 @@ impl Place {
         &self,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError> {
-        self.scopes.read_scope(&self.scope, parts).await
+        self.scopes.read_scope(&self.id, parts).await
     }
 
-    pub(crate) async fn whole(&self) -> Option<Whole> {
+    pub(crate) async fn whole(&self) -> Option<ScopeContent> {
         let keys = self.view().await?.keys;
         let view = self.view_with(&keys).await?;
         let page = self.page(HistoryFrom::After(0), 1_000_000).await?;
         let expires_ms = None;
-        Some(Whole {
+        Some(ScopeContent {
             view: ScopeView { expires_ms, ..view },
             items: page.items,
         })
@@ -308,17 +308,17 @@ impl Place {
         Some(String::from_utf8(record.to_vec()).unwrap())
     }
 
-    pub(crate) async fn page(&self, from: HistoryFrom, most: usize) -> Option<HistoryPage> {
+    pub(crate) async fn page(&self, from: HistoryFrom, limit: usize) -> Option<HistoryPage> {
         let page = self
             .scopes
-            .read_history(&self.scope, Reader::ALL, from, most)
+            .read_history(&self.id, Reader::ALL, from, limit)
             .await;
         page.unwrap()
     }
 
-    pub(crate) async fn seqs(&self, from: HistoryFrom, most: usize) -> Vec<u64> {
-        let page = self.page(from, most).await.unwrap();
-        page.items.iter().map(|kept| kept.seq).collect()
+    pub(crate) async fn seqs(&self, from: HistoryFrom, limit: usize) -> Vec<u64> {
+        let page = self.page(from, limit).await.unwrap();
+        page.items.iter().map(|item| item.seq).collect()
     }
 
     pub(crate) async fn items(&self) -> Vec<(u64, String, String)> {
@@ -330,14 +330,14 @@ pub(crate) fn words(page: &HistoryPage) -> Vec<(u64, String, String)> {
     page.items.iter().map(word).collect()
 }
 
-pub(crate) fn word(kept: &StoredItem) -> (u64, String, String) {
-    let value = kept.value.as_str().to_owned();
-    (kept.seq, kept.id.to_string(), value)
+pub(crate) fn word(item: &StoredItem) -> (u64, String, String) {
+    let value = item.value.as_str().to_owned();
+    (item.seq, item.id.to_string(), value)
 }
 
 pub(crate) fn places(appended: &[Appended]) -> Vec<(u64, bool)> {
-    let place = |appended: &Appended| (appended.seq, appended.repeated);
-    appended.iter().map(place).collect()
+    let seq_and_repeated = |appended: &Appended| (appended.seq, appended.repeated);
+    appended.iter().map(seq_and_repeated).collect()
 }
 
 pub(crate) fn key(text: &str) -> ScopeKey {

@@ -3,8 +3,8 @@ use std::time::Duration;
 use threadkeep_domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};
 use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 
-use super::room::{Room, numbered_once};
-use super::scope_room::{Place, delete, increment, item, set, set_if_absent};
+use super::room::{Room, numbered_key};
+use super::scope_room::{Scope, delete, increment, item, set, set_if_absent};
 
 fn unmet(current: Stamp) -> Refusal {
     Refusal::VersionMismatch { current }
@@ -30,61 +30,57 @@ async fn each_accepted_write_is_one_version(room: Room) {
     assert_eq!(session.stamp().await, stamps[8]);
 }
 
-async fn a_refused_write_and_a_replay_are_none(room: Room) {
+async fn a_refused_write_and_a_replay_do_not_count(room: Room) {
     let session = room.session();
-    let first = session
-        .run_once(numbered_once(1), &[set("k", "text")])
-        .await;
+    let first = session.run_once(numbered_key(1), &[set("k", "text")]).await;
     let first = first.unwrap().stamp;
 
     assert!(session.try_run(&[increment("k", 1)]).await.is_err());
     let unmet = session.run_if(Precondition::Version(7), &[]).await;
     assert!(unmet.is_err());
-    let replay = session
-        .run_once(numbered_once(1), &[set("k", "text")])
-        .await;
+    let replay = session.run_once(numbered_key(1), &[set("k", "text")]).await;
     assert_eq!(replay.unwrap().stamp, first);
 
     assert_eq!(session.stamp().await, first);
 }
 
-async fn sets_that_are_refused_as_their_keys_are_there_change_nothing(room: Room) {
+async fn sets_if_absent_of_existing_keys_change_nothing(room: Room) {
     let thread = room.subject();
     thread
         .merge(&[crate::conformance::room::set("k", "1")])
         .await;
-    for place in [room.session(), room.tool(), room.scope_of(&thread)] {
-        place.run(&[set("a", "1"), set("b", "")]).await;
-        place.add(&[item("1", "1")]).await;
-        let before = place.whole().await;
+    for scope in [room.session(), room.tool(), room.scope_of(&thread)] {
+        scope.run(&[set("a", "1"), set("b", "")]).await;
+        scope.add(&[item("1", "1")]).await;
+        let before = scope.whole().await;
         let refused = [set_if_absent("a", "2"), set_if_absent("b", "2")];
 
         room.advance(Duration::from_secs(1));
-        let first = place.run_once(numbered_once(1), &refused).await.unwrap();
+        let first = scope.run_once(numbered_key(1), &refused).await.unwrap();
         let repeated = ScopeWrite {
             operations: &refused,
             history: &[item("1", "1")],
-            ..place.blank()
+            ..scope.blank()
         };
-        let second = place.write(&repeated).await.unwrap();
+        let second = scope.write(&repeated).await.unwrap();
 
         assert_eq!(first.answers, [KvAnswer::Set(false); 2]);
         assert_eq!(second.answers, first.answers);
         assert_eq!(first.stamp.version, 2);
         assert_eq!((first.keys, first.kv_bytes), (2, 1));
-        assert_eq!(place.whole().await, before);
+        assert_eq!(scope.whole().await, before);
 
-        place.run(&[delete("a")]).await;
-        let replay = place.run_once(numbered_once(1), &refused).await.unwrap();
+        scope.run(&[delete("a")]).await;
+        let replay = scope.run_once(numbered_key(1), &refused).await.unwrap();
         assert!(replay.replayed);
         assert_eq!(replay.answers, first.answers);
-        let one = place.run(&refused).await;
+        let one = scope.run(&refused).await;
         assert_eq!(one.answers, [KvAnswer::Set(true), KvAnswer::Set(false)]);
         assert_eq!(one.stamp.version, 4);
     }
 }
 
-async fn a_refused_set_beside_a_change_is_a_version_with_it(room: Room) {
+async fn a_set_without_effect_beside_a_change_is_one_version(room: Room) {
     let session = room.session();
     session.run(&[set("a", "1")]).await;
     let refused = || set_if_absent("a", "2");
@@ -106,7 +102,7 @@ async fn a_refused_set_beside_a_change_is_a_version_with_it(room: Room) {
     assert_eq!(session.value("a").await.unwrap(), "1");
 }
 
-async fn times_are_those_of_the_first_and_the_last_write(room: Room) {
+async fn times_come_from_the_first_and_the_last_write(room: Room) {
     let session = room.session();
     session.run(&[set("a", "1")]).await;
     let first = session.view().await.unwrap();
@@ -121,7 +117,7 @@ async fn times_are_those_of_the_first_and_the_last_write(room: Room) {
     assert!((100_000..105_000).contains(&(last.updated_ms - last.created_ms)));
 }
 
-async fn a_version_that_is_wanted_must_be_there(room: Room) {
+async fn a_version_precondition_must_match(room: Room) {
     let session = room.session();
 
     let none = session.run_if(Precondition::Version(1), &[]).await;
@@ -134,7 +130,7 @@ async fn a_version_that_is_wanted_must_be_there(room: Room) {
     assert_eq!(second.unwrap().stamp.version, 2);
 }
 
-async fn a_scope_that_is_wanted_must_exist(room: Room) {
+async fn an_exists_precondition_needs_a_scope(room: Room) {
     let session = room.session();
 
     let none = session.run_if(Precondition::Exists, &[set("k", "1")]).await;
@@ -142,11 +138,11 @@ async fn a_scope_that_is_wanted_must_exist(room: Room) {
     assert!(!session.exists().await);
     session.run(&[]).await;
 
-    let there = session.run_if(Precondition::Exists, &[set("k", "1")]).await;
-    assert_eq!(there.unwrap().stamp.version, 2);
+    let existing = session.run_if(Precondition::Exists, &[set("k", "1")]).await;
+    assert_eq!(existing.unwrap().stamp.version, 2);
 }
 
-async fn a_stamp_is_wanted_with_its_life(room: Room) {
+async fn a_stamp_precondition_matches_version_and_life(room: Room) {
     let session = room.session();
     let first = session.run(&[]).await.stamp;
     let other_life = Stamp {
@@ -156,10 +152,10 @@ async fn a_stamp_is_wanted_with_its_life(room: Room) {
 
     let other = session.run_if(Precondition::Stamp(other_life), &[]).await;
     assert_eq!(other, Err(unmet(first)));
-    let its = session.run_if(Precondition::Stamp(first), &[]).await;
-    assert_eq!(its.unwrap().stamp.version, 2);
-    let old = session.run_if(Precondition::Stamp(first), &[]).await;
-    assert!(old.is_err());
+    let same = session.run_if(Precondition::Stamp(first), &[]).await;
+    assert_eq!(same.unwrap().stamp.version, 2);
+    let stale = session.run_if(Precondition::Stamp(first), &[]).await;
+    assert!(stale.is_err());
 
     session.end().await;
     let second_life = session.run(&[]).await.stamp;
@@ -167,7 +163,7 @@ async fn a_stamp_is_wanted_with_its_life(room: Room) {
     assert_eq!(earlier, Err(unmet(second_life)));
 }
 
-async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
+async fn an_unmet_precondition_is_reported_before_failing_operations(room: Room) {
     let session = room.session();
     session.run(&[set("t", "text")]).await;
     let before = session.whole().await;
@@ -190,11 +186,11 @@ async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
     assert_eq!(session.whole().await, before);
 }
 
-async fn of_two_writers_on_one_version_one_wins(room: Room) {
+async fn one_of_two_concurrent_writers_on_a_version_wins(room: Room) {
     let session = room.session();
     let stamp = session.run(&[]).await.stamp;
-    let write = async |place: &Place, text| {
-        place
+    let write = async |scope: &Scope, text| {
+        scope
             .run_if(Precondition::Stamp(stamp), &[set("k", text)])
             .await
     };
@@ -207,13 +203,13 @@ async fn of_two_writers_on_one_version_one_wins(room: Room) {
 
 super::over_every_store! {
     each_accepted_write_is_one_version,
-    a_refused_write_and_a_replay_are_none,
-    sets_that_are_refused_as_their_keys_are_there_change_nothing,
-    a_refused_set_beside_a_change_is_a_version_with_it,
-    times_are_those_of_the_first_and_the_last_write,
-    a_version_that_is_wanted_must_be_there,
-    a_scope_that_is_wanted_must_exist,
-    a_stamp_is_wanted_with_its_life,
-    an_unmet_condition_comes_before_all_that_the_write_does,
-    of_two_writers_on_one_version_one_wins,
+    a_refused_write_and_a_replay_do_not_count,
+    sets_if_absent_of_existing_keys_change_nothing,
+    a_set_without_effect_beside_a_change_is_one_version,
+    times_come_from_the_first_and_the_last_write,
+    a_version_precondition_must_match,
+    an_exists_precondition_needs_a_scope,
+    a_stamp_precondition_matches_version_and_life,
+    an_unmet_precondition_is_reported_before_failing_operations,
+    one_of_two_concurrent_writers_on_a_version_wins,
 }

@@ -14,13 +14,13 @@ fn service(room: &Room, policy: EntryPolicy) -> NamespaceService {
     NamespaceService::new(Arc::clone(&room.backend) as _, policy)
 }
 
-async fn search(space: &Space, keyword: &str, most: usize, most_bytes: u64) -> Vec<String> {
+async fn search(space: &Space, keyword: &str, limit: usize, max_bytes: u64) -> Vec<String> {
     let service = NamespaceService::new(Arc::clone(&space.backend) as _, EntryPolicy::DEFAULT);
     let mut pages = Vec::new();
     let mut after = None;
     loop {
         let page = service
-            .search(&space.namespace, keyword, after.as_ref(), most, most_bytes)
+            .search(&space.namespace, keyword, after.as_ref(), limit, max_bytes)
             .await
             .unwrap();
         let keys = page.entries.iter().map(|(key, entry)| {
@@ -61,7 +61,7 @@ async fn a_keyword_is_found_anywhere_in_a_key(room: Room) {
     assert_eq!(space.get("cat").await.unwrap().uses, 0);
 }
 
-async fn a_search_is_done_in_steps_and_misses_nothing(room: Room) {
+async fn a_search_spans_several_pages_and_misses_nothing(room: Room) {
     let space = room.space("n");
     let writers = (0..10).map(|writer| {
         let space = space.clone();
@@ -95,7 +95,7 @@ async fn ranked(room: &Room, ranking: &NamespaceRanking) -> (String, usize) {
     (names.join(" "), ranked.total)
 }
 
-async fn namespaces_are_put_in_any_order(room: Room) {
+async fn namespaces_can_be_sorted_in_any_order(room: Room) {
     for (name, bodies) in [
         ("one", vec!["4444", "4444"]),
         ("none", vec![]),
@@ -158,7 +158,7 @@ async fn namespaces_are_put_in_any_order(room: Room) {
     }
 }
 
-async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Room) {
+async fn a_body_at_the_limit_is_stored_and_one_byte_more_is_refused(room: Room) {
     let space = room.space("n");
     let service = service(&room, EntryPolicy::DEFAULT);
     let limit = EntryPolicy::DEFAULT.max_bytes as usize;
@@ -186,7 +186,7 @@ async fn a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing(room: Ro
     assert_eq!(space.get("k").await.unwrap().body.len(), limit);
 }
 
-async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
+async fn each_service_has_its_own_default_lifetime(room: Room) {
     let space = room.space("n");
     let week = Lifetime::from_seconds(7 * 86_400);
     let forever = service(&room, EntryPolicy::DEFAULT);
@@ -216,8 +216,8 @@ async fn a_service_has_a_default_lifetime_of_its_own(room: Room) {
 
 super::over_every_store! {
     a_keyword_is_found_anywhere_in_a_key,
-    a_search_is_done_in_steps_and_misses_nothing,
-    namespaces_are_put_in_any_order,
-    a_body_of_the_limit_is_taken_and_one_byte_more_changes_nothing,
-    a_service_has_a_default_lifetime_of_its_own,
+    a_search_spans_several_pages_and_misses_nothing,
+    namespaces_can_be_sorted_in_any_order,
+    a_body_at_the_limit_is_stored_and_one_byte_more_is_refused,
+    each_service_has_its_own_default_lifetime,
 }

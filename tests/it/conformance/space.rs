@@ -108,7 +108,9 @@ impl Space {
         precondition: Precondition,
     ) -> Result<Put, Stamp> {
         let entry = text(body.to_owned());
-        let put = self.put_by(name, &entry, on(precondition)).await;
+        let put = self
+            .put_by(name, &entry, with_precondition(precondition))
+            .await;
         put.map(|put| put.answer).map_err(mismatch)
     }
 
@@ -122,7 +124,7 @@ impl Space {
         name: &str,
         precondition: Precondition,
     ) -> Result<bool, Stamp> {
-        let deleted = self.delete_by(name, on(precondition)).await;
+        let deleted = self.delete_by(name, with_precondition(precondition)).await;
         deleted.map(|deleted| deleted.answer).map_err(mismatch)
     }
 
@@ -138,16 +140,16 @@ impl Space {
         (usage.entries, usage.bytes)
     }
 
-    pub(crate) async fn keys(&self, prefix: &str, most: usize) -> Vec<String> {
-        self.keys_in(prefix, KeyOrder::Ascending, most).await
+    pub(crate) async fn keys(&self, prefix: &str, limit: usize) -> Vec<String> {
+        self.keys_in(prefix, KeyOrder::Ascending, limit).await
     }
 
-    pub(crate) async fn keys_in(&self, prefix: &str, order: KeyOrder, most: usize) -> Vec<String> {
+    pub(crate) async fn keys_in(&self, prefix: &str, order: KeyOrder, limit: usize) -> Vec<String> {
         let mut keys = Vec::new();
         let mut after = None;
         loop {
-            let page = self.page(prefix, after.as_ref(), order, most).await;
-            assert!(page.entries.len() <= most);
+            let page = self.page(prefix, after.as_ref(), order, limit).await;
+            assert!(page.entries.len() <= limit);
             let names = page.entries.iter().map(|(key, _)| key.as_str().to_owned());
             keys.extend(names);
             after = page.next;
@@ -162,14 +164,14 @@ impl Space {
         prefix: &str,
         after: Option<&EntryKey>,
         order: KeyOrder,
-        most: usize,
+        limit: usize,
     ) -> EntryPage {
         let range = EntryRange {
             prefix,
             after,
             order,
         };
-        let page = self.backend.list_entries(&self.namespace, range, most);
+        let page = self.backend.list_entries(&self.namespace, range, limit);
         page.await.unwrap()
     }
 
@@ -222,7 +224,7 @@ impl Space {
     }
 }
 
-fn on(precondition: Precondition) -> EntryTerms {
+fn with_precondition(precondition: Precondition) -> EntryTerms {
     EntryTerms {
         precondition: Some(precondition),
         ..EntryTerms::default()

@@ -52,24 +52,24 @@ impl Room {
     /// Ends all expired threads, as a reaper does. An embedded store may already have ended some of them.
     pub(crate) async fn reap(&self) -> Reaped {
         let buckets = self.buckets();
-        let mut all = Reaped::default();
+        let mut total = Reaped::default();
         for _ in 0..ROUNDS {
             let due = self.backend.due(&buckets, BATCH).await.unwrap();
             assert!(due.skew_ms.abs() < 10_000, "{}", due.skew_ms);
             assert_eq!(due.ids.len(), buckets.len());
             if due.ids.iter().all(Vec::is_empty) {
-                return all;
+                return total;
             }
             for (bucket, ids) in buckets.iter().zip(&due.ids) {
                 if !ids.is_empty() {
                     let reaped = self.backend.end_due(*bucket, ids).await.unwrap();
-                    all.ended += reaped.ended;
-                    all.lost += reaped.lost;
-                    all.moved += reaped.moved;
+                    total.ended += reaped.ended;
+                    total.lost += reaped.lost;
+                    total.moved += reaped.moved;
                 }
             }
         }
-        panic!("what is due stays so: {all:?}");
+        panic!("expired threads remain: {total:?}");
     }
 
     pub(crate) async fn is_due(&self, thread: &Subject) -> bool {
@@ -96,7 +96,7 @@ impl Room {
 
 /// Formats an event as `#<sequence> v<version> <kind and details>`.
 pub(crate) fn words(event: &Event) -> String {
-    let what = match &event.kind {
+    let details = match &event.kind {
         EventKind::Created { keys, restored } => {
             format!("created {}{}", list(keys), flag(*restored, " restored"))
         }
@@ -119,7 +119,7 @@ pub(crate) fn words(event: &Event) -> String {
         } => format!("appended {first_seq}-{last_seq}"),
         EventKind::Forked { origin } => format!("forked {} v{}", origin.id, origin.version),
     };
-    format!("#{} v{} {what}", event.sequence, event.version)
+    format!("#{} v{} {details}", event.sequence, event.version)
 }
 
 fn list(keys: &Option<Json>) -> &str {

@@ -60,10 +60,12 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
                     next_index += 1;
                     open.insert(index, String::new());
                 }
-                ResponseEvent::TextDelta { place, delta } => {
-                    open.get_mut(&place.index).unwrap().push_str(&delta);
+                ResponseEvent::TextDelta { text_ref, delta } => {
+                    open.get_mut(&text_ref.index).unwrap().push_str(&delta);
                 }
-                ResponseEvent::TextDone { place, text } => assert_eq!(open[&place.index], text),
+                ResponseEvent::TextDone { text_ref, text } => {
+                    assert_eq!(open[&text_ref.index], text);
+                }
                 ResponseEvent::ItemDone { index, item, .. } => {
                     open.remove(&index).unwrap();
                     let value: Value = serde_json::from_str(item.as_str()).unwrap();
@@ -151,7 +153,7 @@ async fn all_readers_see_the_same_events_from_any_number(room: Room) {
     assert_eq!(count(&room, &thread).await.as_deref(), Some("2"));
 }
 
-async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: Room) {
+async fn a_response_that_was_not_streamed_has_the_same_events(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         held: Some(Notify::new()),
@@ -160,28 +162,28 @@ async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: R
     let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
     let thread = ThreadId::random();
     let new = response(&one, &thread, "one");
-    let (running, its) = (one.clone(), new.clone());
-    let whole = tokio::spawn(async move { running.run(its).await.unwrap() });
+    let (running, copy) = (one.clone(), new.clone());
+    let run = tokio::spawn(async move { running.run(copy).await.unwrap() });
     until_begun(&other, &new.id).await;
 
-    let [mut here, mut there] = [
+    let [mut local, mut remote] = [
         one.stream(new.clone()).await.unwrap(),
         other.stream(new.clone()).await.unwrap(),
     ];
     model.held.as_ref().unwrap().notify_one();
-    let (here, items) = (read(&mut here).await, check(&mut there).await);
+    let (local, items) = (read(&mut local).await, check(&mut remote).await);
     let mut after = one
         .listen(Protocol::OpenAi, &new.id, Some(3))
         .await
         .unwrap();
 
-    assert_eq!(items, whole.await.unwrap().outcome.output);
-    assert_eq!(read(&mut after).await, here[4..]);
+    assert_eq!(items, run.await.unwrap().outcome.output);
+    assert_eq!(read(&mut after).await, local[4..]);
 }
 
-async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) {
+async fn each_event_is_sent_exactly_once_wherever_the_driver_dies(room: Room) {
     for is_done in [false, true] {
-        // fail at each store call in turn; the number of calls varies, because one call may write several events
+        // fail at one store call per round; the number of calls varies, because one call may write several events
         let mut dies_at = 0;
         loop {
             let model = Arc::new(Counting {
@@ -194,14 +196,14 @@ async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) 
             let thread = ThreadId::random();
             let new = streamed(&second, &thread);
 
-            let (running, its) = (first.clone(), new.clone());
+            let (running, copy) = (first.clone(), new.clone());
             let mut stuck = tokio::spawn(async move {
-                let mut stream = running.stream(its).await.unwrap();
+                let mut stream = running.stream(copy).await.unwrap();
                 read(&mut stream).await
             });
             let has_died = tokio::select! {
                 () = dying.died.notified() => true,
-                () = tokio::time::sleep(PATIENCE) => panic!("it neither dies nor ends"),
+                () = tokio::time::sleep(PATIENCE) => panic!("the driver neither dies nor ends"),
                 _ = &mut stuck => false,
             };
             stuck.abort();
@@ -212,12 +214,12 @@ async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) 
             let mut events = second.stream(new.clone()).await.unwrap();
             let items = check(&mut events).await;
 
-            let place = format!("{dies_at}, {is_done}");
+            let case = format!("{dies_at}, {is_done}");
             let kinds: Vec<_> = items.iter().map(kind_of).collect();
             let step = ["reasoning", "mcp_call", "message"];
             let expected = [&step[..], &step, &["message"]].concat();
-            assert_eq!(kinds, expected, "{place}");
-            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{place}");
+            assert_eq!(kinds, expected, "{case}");
+            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{case}");
             dies_at += 1;
         }
         assert!(dies_at >= 8, "{dies_at}");
@@ -240,7 +242,7 @@ async fn until_ended(responses: &ResponseService, new: &NewResponse) {
     }
 }
 
-async fn a_failure_ends_the_stream_and_a_repeat_tells_the_whole_response(room: Room) {
+async fn a_failure_ends_the_stream_and_a_repeat_streams_the_whole_response(room: Room) {
     let model = Arc::new(Counting {
         steps: 2,
         fails_at: Some((1, UpstreamError::Failed)),
@@ -271,18 +273,18 @@ async fn a_cancelled_response_ends_its_streams_everywhere(room: Room) {
     let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
     let new = streamed(&one, &ThreadId::random());
 
-    let mut here = one.stream(new.clone()).await.unwrap();
-    let mut there = other.stream(new.clone()).await.unwrap();
+    let mut local = one.stream(new.clone()).await.unwrap();
+    let mut remote = other.stream(new.clone()).await.unwrap();
     let cancelled = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
-    let (here, there) = (read(&mut here).await, read(&mut there).await);
+    let (local, remote) = (read(&mut local).await, read(&mut remote).await);
 
     assert_eq!(cancelled.outcome.status, Status::Cancelled);
-    assert_eq!(here, there);
-    assert_eq!(here.len(), 3);
-    assert!(here[2].1.contains("Cancelled"), "{here:?}");
+    assert_eq!(local, remote);
+    assert_eq!(local.len(), 3);
+    assert!(local[2].1.contains("Cancelled"), "{local:?}");
 }
 
-async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
+async fn events_expire_ten_minutes_after_the_end(room: Room) {
     let model = Arc::new(Counting::default());
     let responses = responses(&room, &model, ResponseLimits::DEFAULT);
     for is_streamed in [true, false] {
@@ -319,7 +321,7 @@ async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
     }
 }
 
-async fn a_response_in_the_background_goes_on_without_its_driver(room: Room) {
+async fn a_background_response_continues_without_its_driver(room: Room) {
     let model = Arc::new(Counting {
         steps: 1,
         held: Some(Notify::new()),
@@ -338,7 +340,7 @@ async fn a_response_in_the_background_goes_on_without_its_driver(room: Room) {
     one.shutdown(Duration::ZERO).await;
     model.held.as_ref().unwrap().notify_one();
     room.advance(LEASE);
-    other.look_after_open().await.unwrap();
+    other.recover_interrupted().await.unwrap();
     timeout(PATIENCE, until_ended(&other, &new)).await.unwrap();
 
     let state = other.get(Protocol::OpenAi, &new.id).await.unwrap();
@@ -349,10 +351,10 @@ async fn a_response_in_the_background_goes_on_without_its_driver(room: Room) {
 
 super::over_every_store_and_confirmed! {
     all_readers_see_the_same_events_from_any_number,
-    a_response_that_was_not_streamed_has_the_same_events_afterwards,
-    no_event_is_missing_or_told_twice_wherever_the_driver_dies,
-    a_failure_ends_the_stream_and_a_repeat_tells_the_whole_response,
+    a_response_that_was_not_streamed_has_the_same_events,
+    each_event_is_sent_exactly_once_wherever_the_driver_dies,
+    a_failure_ends_the_stream_and_a_repeat_streams_the_whole_response,
     a_cancelled_response_ends_its_streams_everywhere,
-    events_are_gone_ten_minutes_after_the_end,
-    a_response_in_the_background_goes_on_without_its_driver,
+    events_expire_ten_minutes_after_the_end,
+    a_background_response_continues_without_its_driver,
 }

@@ -12,13 +12,13 @@ async fn describe(thread: &Subject) -> Thread {
     thread.write(&write).await.unwrap().thread.unwrap()
 }
 
-/// Asserts that two times are close. Two processes read the times, possibly with a pause in between.
+/// Asserts that two times are close. They come from two processes that may pause in between.
 fn assert_close(one_ms: u64, other_ms: u64) {
     let apart_ms = one_ms.abs_diff(other_ms);
     assert!(apart_ms < 60_000, "{one_ms} and {other_ms}");
 }
 
-async fn the_first_write_is_told_in_full(room: Room) {
+async fn the_first_write_returns_the_whole_thread(room: Room) {
     let thread = room.subject();
     let metadata = MetadataChange {
         new: json(r#"{"user":"u"}"#),
@@ -51,14 +51,14 @@ async fn the_first_write_is_told_in_full(room: Room) {
     assert_close(object.created_ms, room.clock.now_ms());
 }
 
-async fn a_write_that_does_not_ask_is_not_told(room: Room) {
+async fn a_write_without_describe_returns_no_thread(room: Room) {
     let thread = room.subject();
 
     assert_eq!(thread.merge(&[]).await.thread, None);
     assert_eq!(thread.merge(&[set("k", "1")]).await.thread, None);
 }
 
-async fn a_read_tells_what_the_last_write_told(room: Room) {
+async fn a_read_returns_the_same_as_the_last_write(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     thread.set_metadata(r#"{"m":[1.0]}"#).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_read_tells_what_the_last_write_told(room: Room) {
     assert_eq!(at_the_same_time, written);
 }
 
-async fn times_move_with_their_causes(room: Room) {
+async fn a_read_moves_the_expiry_and_a_write_the_update_time_too(room: Room) {
     let thread = room.subject();
     let made = describe(&thread).await;
 
@@ -110,14 +110,14 @@ async fn metadata_is_replaced_as_a_whole_and_kept_by_other_writes(room: Room) {
     thread.merge(&[set("metadata", "1")]).await;
     thread.merge(&[push("list", "1")]).await;
     thread.set_ttl(Duration::from_secs(60)).await;
-    let kept = thread.thread().await.unwrap();
+    let unchanged = thread.thread().await.unwrap();
 
     thread.set_metadata(r#"{"c":3}"#).await.unwrap();
     let replaced = thread.thread().await.unwrap();
     thread.set_metadata("{}").await.unwrap();
     let emptied = thread.thread().await.unwrap();
 
-    assert_eq!(kept.metadata.as_str(), r#"{"a":1,"b":2}"#);
+    assert_eq!(unchanged.metadata.as_str(), r#"{"a":1,"b":2}"#);
     assert_eq!(replaced.metadata.as_str(), r#"{"c":3}"#);
     assert_eq!(emptied.metadata.as_str(), "{}");
     assert_eq!(emptied.keys, 2);
@@ -125,7 +125,7 @@ async fn metadata_is_replaced_as_a_whole_and_kept_by_other_writes(room: Room) {
 }
 
 /// Makes each change while the state is cached, and reads the thread twice after the change.
-async fn the_thread_is_as_the_last_change_of_it_says(room: Room) {
+async fn a_read_returns_the_last_change_despite_a_cache(room: Room) {
     let thread = room.subject();
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     thread.merge(&[set("k", "1")]).await;
@@ -172,11 +172,11 @@ async fn the_thread_is_as_the_last_change_of_it_says(room: Room) {
 }
 
 over_every_store! {
-    the_first_write_is_told_in_full,
-    the_thread_is_as_the_last_change_of_it_says,
-    a_write_that_does_not_ask_is_not_told,
-    a_read_tells_what_the_last_write_told,
-    times_move_with_their_causes,
+    the_first_write_returns_the_whole_thread,
+    a_read_returns_the_last_change_despite_a_cache,
+    a_write_without_describe_returns_no_thread,
+    a_read_returns_the_same_as_the_last_write,
+    a_read_moves_the_expiry_and_a_write_the_update_time_too,
     a_refused_write_is_not_an_update,
     metadata_is_replaced_as_a_whole_and_kept_by_other_writes,
 }

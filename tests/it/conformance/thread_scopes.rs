@@ -4,12 +4,12 @@ use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Life, Precondition, Refusal, Stamp, ThreadPolicy};
 use threadkeep_store::HistoryFrom::{self, After};
 
-use super::room::{self, Room, Subject, numbered_once};
-use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
+use super::room::{self, Room, Subject, numbered_key};
+use super::scope_room::{Scope, increment, item, numbered, set, set_for, words};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) async fn living(room: &Room) -> (Subject, Place) {
+pub(crate) async fn living(room: &Room) -> (Subject, Scope) {
     let thread = room.subject();
     thread.merge(&[room::set("k", "\"state\"")]).await;
     let scope = room.scope_of(&thread);
@@ -17,14 +17,14 @@ pub(crate) async fn living(room: &Room) -> (Subject, Place) {
 }
 
 /// Fills every part of a scope, which then has version 4.
-pub(crate) async fn fill(scope: &Place) {
+pub(crate) async fn fill(scope: &Scope) {
     scope.run(&[set("k", "1"), set("n", "7")]).await;
     scope.put_tasks(&["a", "b"], None).await.unwrap();
     scope.put_record("r", None).await.unwrap();
     scope.add(&[item("1", "1.0"), item("2", "[]")]).await;
 }
 
-pub(crate) async fn is_filled(scope: &Place) -> bool {
+pub(crate) async fn is_filled(scope: &Scope) -> bool {
     let one_and_two = [
         (1, "1".to_owned(), "1.0".to_owned()),
         (2, "2".to_owned(), "[]".to_owned()),
@@ -35,29 +35,25 @@ pub(crate) async fn is_filled(scope: &Place) -> bool {
         && scope.items().await == one_and_two
 }
 
-pub(super) async fn last_words(
+pub(super) async fn final_items(
     room: &Room,
     thread: &Subject,
     life: Option<Life>,
     from: HistoryFrom,
-    most: usize,
+    limit: usize,
 ) -> Option<Vec<(u64, String, String)>> {
     let page = room
         .backend
-        .read_final_history(&thread.id, life, from, most);
+        .read_final_history(&thread.id, life, from, limit);
     page.await.unwrap().map(|page| words(&page))
 }
 
-pub(super) async fn the_end_of_it_is_told(
-    room: &Room,
-    thread: &Subject,
-    life: Life,
-) -> Option<usize> {
-    let read = last_words(room, thread, Some(life), After(0), 100).await;
+pub(super) async fn final_item_count(room: &Room, thread: &Subject, life: Life) -> Option<usize> {
+    let read = final_items(room, thread, Some(life), After(0), 100).await;
     read.map(|items| items.len())
 }
 
-async fn a_scope_is_apart_from_the_state(room: Room) {
+async fn a_scope_is_separate_from_the_state(room: Room) {
     let (thread, scope) = living(&room).await;
     let before = thread.thread().await.unwrap();
 
@@ -74,7 +70,7 @@ async fn a_scope_is_apart_from_the_state(room: Room) {
     assert_eq!(scope.version().await, 4);
 }
 
-async fn it_has_versions_of_its_own_and_the_life_of_the_thread(room: Room) {
+async fn a_scope_has_its_own_version_and_the_life_of_the_thread(room: Room) {
     let (thread, scope) = living(&room).await;
     thread.merge(&[]).await;
 
@@ -89,7 +85,7 @@ async fn it_has_versions_of_its_own_and_the_life_of_the_thread(room: Room) {
     assert_eq!(second.unwrap().stamp.version, 2);
 }
 
-async fn a_thread_that_has_none_reads_as_without(room: Room) {
+async fn a_thread_without_a_scope_reads_as_none(room: Room) {
     let (_, scope) = living(&room).await;
 
     assert_eq!(scope.view().await, None);
@@ -99,7 +95,7 @@ async fn a_thread_that_has_none_reads_as_without(room: Room) {
     assert_eq!(first.unwrap().stamp.version, 1);
 }
 
-async fn without_a_thread_there_is_none_and_a_write_makes_none(room: Room) {
+async fn a_scope_write_without_a_thread_is_refused(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread);
 
@@ -118,7 +114,7 @@ async fn without_a_thread_there_is_none_and_a_write_makes_none(room: Room) {
     assert!(room.story(&thread).await.is_empty());
 }
 
-async fn what_can_refuse_does_so_before_the_thread_is_missed(room: Room) {
+async fn other_refusals_precede_that_of_a_missing_thread(room: Room) {
     let thread = room.subject();
     let scope = room.scope_of(&thread).keeping(100, false);
     let unmet = scope.run_if(Precondition::Exists, &[]).await;
@@ -149,27 +145,27 @@ async fn what_can_refuse_does_so_before_the_thread_is_missed(room: Room) {
     assert_eq!(none, Err(Refusal::NoThread));
 }
 
-async fn the_service_makes_the_thread_of_a_write_that_can_be_done(room: Room) {
+async fn the_service_creates_the_thread_of_a_valid_write(room: Room) {
     let (threads, scopes) = room.services();
     let thread = room.subject();
     let scope = room.scope_of(&thread);
     let options = threadkeep_service::WriteOptions::default();
 
     let refused = [set("n", "text"), increment("n", 1)];
-    let refused = scopes.write(&scope.scope, &refused, options).await;
+    let refused = scopes.write(&scope.id, &refused, options).await;
     assert!(refused.is_err());
     assert!(!thread.exists().await);
-    let written = scopes.write(&scope.scope, &[set("k", "1")], options).await;
+    let written = scopes.write(&scope.id, &[set("k", "1")], options).await;
 
     let stamp = thread.stamp().await;
     assert_eq!((stamp.version, written.unwrap().stamp), (1, stamp));
     threads.destroy(&thread.id, options).await.unwrap();
-    let destroyed = scopes.write(&scope.scope, &[set("k", "1")], options).await;
+    let destroyed = scopes.write(&scope.id, &[set("k", "1")], options).await;
     assert!(destroyed.is_err());
     assert!(!thread.exists().await);
 }
 
-async fn using_it_is_a_use_of_the_thread(room: Room) {
+async fn using_the_scope_extends_the_thread(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.run(&[set("t", "text")]).await;
     let life = thread.stamp().await.life;
@@ -199,7 +195,7 @@ async fn using_it_is_a_use_of_the_thread(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn it_lives_as_long_as_the_thread_is_used(room: Room) {
+async fn a_scope_lives_as_long_as_its_thread_is_used(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     for _ in 0..3 {
@@ -210,7 +206,7 @@ async fn it_lives_as_long_as_the_thread_is_used(room: Room) {
     assert!(is_filled(&scope).await);
 }
 
-async fn its_policy_has_no_say_in_how_long_it_lives(room: Room) {
+async fn a_ttl_does_not_apply_to_the_scope_of_a_thread(room: Room) {
     let (thread, scope) = living(&room).await;
     let write = ScopeWrite {
         ttl: Some(SECOND),
@@ -224,7 +220,7 @@ async fn its_policy_has_no_say_in_how_long_it_lives(room: Room) {
     assert!(thread.exists().await);
 }
 
-async fn keys_of_it_have_times_of_their_own(room: Room) {
+async fn keys_of_a_thread_scope_have_their_own_ttls(room: Room) {
     let (_, scope) = living(&room).await;
     scope.run(&[set_for("k", "1", SECOND), set("l", "2")]).await;
 
@@ -234,7 +230,7 @@ async fn keys_of_it_have_times_of_their_own(room: Room) {
     assert_eq!(scope.run(&[]).await.kv_bytes, 1);
 }
 
-async fn a_destroyed_thread_takes_it_along_at_once(room: Room) {
+async fn destroying_a_thread_ends_its_scope(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let life = thread.stamp().await.life;
@@ -245,10 +241,10 @@ async fn a_destroyed_thread_takes_it_along_at_once(room: Room) {
     assert_eq!(scope.page(After(0), 10).await, None);
     assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
     assert!(!scope.end().await);
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    assert_eq!(final_item_count(&room, &thread, life).await, Some(2));
 }
 
-async fn an_expired_thread_takes_it_along(room: Room) {
+async fn an_expired_thread_ends_its_scope(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let life = thread.stamp().await.life;
@@ -260,10 +256,10 @@ async fn an_expired_thread_takes_it_along(room: Room) {
     assert_eq!(scope.view().await, None);
     assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
 
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    assert_eq!(final_item_count(&room, &thread, life).await, Some(2));
 }
 
-async fn who_ends_it_too_late_takes_nothing_from_what_is_left(room: Room) {
+async fn ending_an_expired_scope_leaves_the_archive_intact(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let life = thread.stamp().await.life;
@@ -273,13 +269,13 @@ async fn who_ends_it_too_late_takes_nothing_from_what_is_left(room: Room) {
     assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
     room.reap().await;
 
-    assert_eq!(the_end_of_it_is_told(&room, &thread, life).await, Some(2));
+    assert_eq!(final_item_count(&room, &thread, life).await, Some(2));
     let restored = room.backend.restore(&thread.id, None, &thread.policy);
     restored.await.unwrap().unwrap();
     assert!(is_filled(&scope).await);
 }
 
-async fn a_new_life_begins_without_one(room: Room) {
+async fn a_new_life_begins_without_a_scope(room: Room) {
     for is_destroyed in [true, false] {
         let (thread, scope) = living(&room).await;
         fill(&scope).await;
@@ -305,7 +301,7 @@ async fn a_new_life_begins_without_one(room: Room) {
     }
 }
 
-async fn an_end_of_it_leaves_the_thread(room: Room) {
+async fn ending_the_scope_keeps_the_thread(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let before = thread.stamp().await;
@@ -323,25 +319,25 @@ async fn an_end_of_it_leaves_the_thread(room: Room) {
     assert!(scope.tasks().await.is_empty());
 }
 
-async fn threads_share_nothing(room: Room) {
-    let (one, its) = living(&room).await;
-    let (other, others) = living(&room).await;
-    fill(&its).await;
-    fill(&others).await;
+async fn threads_share_no_scope(room: Room) {
+    let (one, scope) = living(&room).await;
+    let (other, other_scope) = living(&room).await;
+    fill(&scope).await;
+    fill(&other_scope).await;
 
     one.destroy().await;
 
-    assert!(!its.exists().await);
-    assert!(is_filled(&others).await);
+    assert!(!scope.exists().await);
+    assert!(is_filled(&other_scope).await);
     assert!(other.exists().await);
 }
 
-async fn a_write_is_done_once_and_not_taken_for_one_of_the_thread(room: Room) {
+async fn a_scope_and_its_thread_have_separate_idempotency_keys(room: Room) {
     let (thread, scope) = living(&room).await;
-    thread.merge_once(numbered_once(1), &[]).await.unwrap();
+    thread.merge_once(numbered_key(1), &[]).await.unwrap();
 
-    let first = scope.run_once(numbered_once(1), &[increment("n", 1)]).await;
-    let again = scope.run_once(numbered_once(1), &[increment("n", 1)]).await;
+    let first = scope.run_once(numbered_key(1), &[increment("n", 1)]).await;
+    let again = scope.run_once(numbered_key(1), &[increment("n", 1)]).await;
 
     assert!(!first.unwrap().replayed);
     assert!(again.unwrap().replayed);
@@ -350,11 +346,11 @@ async fn a_write_is_done_once_and_not_taken_for_one_of_the_thread(room: Room) {
 
 async fn a_repeat_is_answered_after_the_end_of_the_thread(room: Room) {
     let (thread, scope) = living(&room).await;
-    let first = scope.run_once(numbered_once(1), &[set("k", "1")]).await;
+    let first = scope.run_once(numbered_key(1), &[set("k", "1")]).await;
     thread.destroy().await;
 
-    let repeat = scope.run_once(numbered_once(1), &[set("k", "1")]).await;
-    let new = scope.run_once(numbered_once(2), &[set("k", "1")]).await;
+    let repeat = scope.run_once(numbered_key(1), &[set("k", "1")]).await;
+    let new = scope.run_once(numbered_key(2), &[set("k", "1")]).await;
 
     let repeat = repeat.unwrap();
     assert!(repeat.replayed);
@@ -364,22 +360,22 @@ async fn a_repeat_is_answered_after_the_end_of_the_thread(room: Room) {
 }
 
 super::over_every_store! {
-    a_scope_is_apart_from_the_state,
-    it_has_versions_of_its_own_and_the_life_of_the_thread,
-    a_thread_that_has_none_reads_as_without,
-    without_a_thread_there_is_none_and_a_write_makes_none,
-    what_can_refuse_does_so_before_the_thread_is_missed,
-    the_service_makes_the_thread_of_a_write_that_can_be_done,
-    using_it_is_a_use_of_the_thread,
-    it_lives_as_long_as_the_thread_is_used,
-    its_policy_has_no_say_in_how_long_it_lives,
-    keys_of_it_have_times_of_their_own,
-    a_destroyed_thread_takes_it_along_at_once,
-    an_expired_thread_takes_it_along,
-    who_ends_it_too_late_takes_nothing_from_what_is_left,
-    a_new_life_begins_without_one,
-    an_end_of_it_leaves_the_thread,
-    threads_share_nothing,
-    a_write_is_done_once_and_not_taken_for_one_of_the_thread,
+    a_scope_is_separate_from_the_state,
+    a_scope_has_its_own_version_and_the_life_of_the_thread,
+    a_thread_without_a_scope_reads_as_none,
+    a_scope_write_without_a_thread_is_refused,
+    other_refusals_precede_that_of_a_missing_thread,
+    the_service_creates_the_thread_of_a_valid_write,
+    using_the_scope_extends_the_thread,
+    a_scope_lives_as_long_as_its_thread_is_used,
+    a_ttl_does_not_apply_to_the_scope_of_a_thread,
+    keys_of_a_thread_scope_have_their_own_ttls,
+    destroying_a_thread_ends_its_scope,
+    an_expired_thread_ends_its_scope,
+    ending_an_expired_scope_leaves_the_archive_intact,
+    a_new_life_begins_without_a_scope,
+    ending_the_scope_keeps_the_thread,
+    threads_share_no_scope,
+    a_scope_and_its_thread_have_separate_idempotency_keys,
     a_repeat_is_answered_after_the_end_of_the_thread,
 }

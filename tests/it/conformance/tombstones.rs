@@ -38,7 +38,7 @@ async fn a_destroyed_thread_reads_as_none_and_refuses_every_write(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn a_tombstone_comes_before_preconditions_and_limits(room: Room) {
+async fn a_tombstone_is_checked_before_preconditions_and_limits(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         max_bytes: 10,
         ..ThreadPolicy::THREAD
@@ -60,13 +60,13 @@ async fn a_tombstone_comes_before_preconditions_and_limits(room: Room) {
     assert_eq!(keyed, Err(Refusal::Destroyed));
 }
 
-async fn who_ignores_a_tombstone_begins_a_new_life_at_once(room: Room) {
+async fn a_write_that_ignores_the_tombstone_begins_a_new_life(room: Room) {
     let thread = room.subject();
     let before = thread.merge(&[set("k", "1")]).await.stamp;
     thread.destroy().await;
 
     let after = thread
-        .merge_heeding(Tombstone::Ignored, &[set("l", "2")])
+        .merge_with_tombstone_rule(Tombstone::Ignored, &[set("l", "2")])
         .await
         .unwrap();
     let others = thread.merge(&[set("m", "3")]).await;
@@ -77,36 +77,48 @@ async fn who_ignores_a_tombstone_begins_a_new_life_at_once(room: Room) {
     assert_eq!(thread.state().await.unwrap(), r#"{"l":2,"m":3}"#);
 }
 
-async fn who_has_seen_an_earlier_life_is_held_off_by_its_tombstone_in_a_new_one(room: Room) {
+async fn a_writer_of_an_earlier_life_is_refused_until_its_tombstone_ends(room: Room) {
     let thread = room.subject();
     let before = thread.merge(&[set("k", "1")]).await.stamp.life;
-    let late = Tombstone::HeededAfter(before);
-    thread.merge_heeding(late, &[]).await.unwrap();
+    let late = Tombstone::EnforcedAfter(before);
+    thread.merge_with_tombstone_rule(late, &[]).await.unwrap();
     thread.destroy().await;
-    let without_thread = thread.merge_heeding(late, &[set("k", "2")]).await;
-    let new = thread.merge_heeding(Tombstone::Ignored, &[]).await.unwrap();
+    let without_thread = thread
+        .merge_with_tombstone_rule(late, &[set("k", "2")])
+        .await;
+    let new = thread
+        .merge_with_tombstone_rule(Tombstone::Ignored, &[])
+        .await
+        .unwrap();
 
-    let refused = thread.merge_heeding(late, &[set("k", "2")]).await;
-    let knows_the_new = Tombstone::HeededAfter(new.stamp.life);
-    thread.merge_heeding(knows_the_new, &[]).await.unwrap();
+    let refused = thread
+        .merge_with_tombstone_rule(late, &[set("k", "2")])
+        .await;
+    let knows_the_new = Tombstone::EnforcedAfter(new.stamp.life);
+    thread
+        .merge_with_tombstone_rule(knows_the_new, &[])
+        .await
+        .unwrap();
     room.advance(thread.policy.tombstone);
-    let in_the_end = thread.merge_heeding(late, &[set("k", "3")]).await;
+    let in_the_end = thread
+        .merge_with_tombstone_rule(late, &[set("k", "3")])
+        .await;
 
     assert_eq!(without_thread, Err(Refusal::Destroyed));
     assert_eq!(refused, Err(Refusal::Destroyed));
     assert_eq!(in_the_end.unwrap().stamp.version, 3);
 }
 
-async fn who_has_seen_a_life_that_expired_is_not_held_off(room: Room) {
+async fn a_writer_of_an_expired_life_is_not_refused(room: Room) {
     let thread = room.subject();
     let before = thread.merge(&[set("k", "1")]).await.stamp.life;
     room.advance(thread.policy.ttl);
 
-    let late = Tombstone::HeededAfter(before);
-    let new = thread.merge_heeding(late, &[]).await.unwrap();
-    let again = thread.merge_heeding(late, &[]).await.unwrap();
-    let never = Tombstone::HeededAfter(Life(1));
-    let by_a_stranger = thread.merge_heeding(never, &[]).await.unwrap();
+    let late = Tombstone::EnforcedAfter(before);
+    let new = thread.merge_with_tombstone_rule(late, &[]).await.unwrap();
+    let again = thread.merge_with_tombstone_rule(late, &[]).await.unwrap();
+    let never = Tombstone::EnforcedAfter(Life(1));
+    let by_a_stranger = thread.merge_with_tombstone_rule(never, &[]).await.unwrap();
 
     assert_eq!(new.stamp.version, 1);
     assert_ne!(new.stamp.life, before);
@@ -131,7 +143,7 @@ async fn an_id_is_free_when_the_tombstone_ends(room: Room) {
     assert_eq!(thread.thread().await.unwrap().metadata.as_str(), "{}");
 }
 
-async fn neither_writes_nor_reads_nor_ends_make_a_tombstone_longer(room: Room) {
+async fn writes_reads_and_ends_do_not_extend_a_tombstone(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     thread.destroy().await;
@@ -146,14 +158,14 @@ async fn neither_writes_nor_reads_nor_ends_make_a_tombstone_longer(room: Room) {
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }
 
-async fn destroying_what_does_not_exist_leaves_no_tombstone(room: Room) {
+async fn destroying_a_missing_thread_leaves_no_tombstone(room: Room) {
     let thread = room.subject();
 
     assert_eq!(thread.destroy().await, DID_NOT_EXIST);
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }
 
-async fn a_tombstone_of_no_time_frees_the_id_at_once(room: Room) {
+async fn a_zero_tombstone_frees_the_id_immediately(room: Room) {
     let thread = room.subject_under(ThreadPolicy {
         tombstone: Duration::ZERO,
         ..ThreadPolicy::THREAD
@@ -185,7 +197,7 @@ async fn a_tombstone_may_outlast_the_ttl(room: Room) {
     assert!(thread.try_merge(&[]).await.is_ok());
 }
 
-async fn a_new_life_can_be_destroyed_as_the_first(room: Room) {
+async fn a_new_life_can_be_destroyed_like_the_first(room: Room) {
     let thread = room.subject();
     for _ in 0..3 {
         assert_eq!(thread.merge(&[set("k", "1")]).await.stamp.version, 1);
@@ -217,15 +229,15 @@ async fn a_refused_end_leaves_the_thread_and_no_tombstone(room: Room) {
 
 over_every_store_and_confirmed! {
     a_destroyed_thread_reads_as_none_and_refuses_every_write,
-    a_tombstone_comes_before_preconditions_and_limits,
-    who_ignores_a_tombstone_begins_a_new_life_at_once,
-    who_has_seen_an_earlier_life_is_held_off_by_its_tombstone_in_a_new_one,
-    who_has_seen_a_life_that_expired_is_not_held_off,
+    a_tombstone_is_checked_before_preconditions_and_limits,
+    a_write_that_ignores_the_tombstone_begins_a_new_life,
+    a_writer_of_an_earlier_life_is_refused_until_its_tombstone_ends,
+    a_writer_of_an_expired_life_is_not_refused,
     an_id_is_free_when_the_tombstone_ends,
-    neither_writes_nor_reads_nor_ends_make_a_tombstone_longer,
-    destroying_what_does_not_exist_leaves_no_tombstone,
-    a_tombstone_of_no_time_frees_the_id_at_once,
+    writes_reads_and_ends_do_not_extend_a_tombstone,
+    destroying_a_missing_thread_leaves_no_tombstone,
+    a_zero_tombstone_frees_the_id_immediately,
     a_tombstone_may_outlast_the_ttl,
-    a_new_life_can_be_destroyed_as_the_first,
+    a_new_life_can_be_destroyed_like_the_first,
     a_refused_end_leaves_the_thread_and_no_tombstone,
 }

@@ -9,13 +9,13 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroy, ScopeEnd};
 
-use super::room::{Room, Subject, delete, increment, json, numbered_once, push, refused, set};
+use super::room::{Room, Subject, delete, increment, json, numbered_key, push, refused, set};
 use super::scope_room;
 
 const TTL: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
 
-fn asking() -> TakeTurn {
+fn shared_turn() -> TakeTurn {
     TakeTurn {
         token: TurnToken::random(),
         ttl: TTL,
@@ -25,10 +25,10 @@ fn asking() -> TakeTurn {
     }
 }
 
-fn alone() -> TakeTurn {
+fn exclusive_turn() -> TakeTurn {
     TakeTurn {
         exclusive: true,
-        ..asking()
+        ..shared_turn()
     }
 }
 
@@ -109,7 +109,7 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     };
     answers.push(thread.write(&write).await.err());
     let scope = room.scope_of(thread);
-    let policy = ScopePolicies::DEFAULT.of(&scope.scope);
+    let policy = ScopePolicies::DEFAULT.of(&scope.id);
     let operations = [scope_room::set("k", "1")];
     let items = [scope_room::item("1", "1")];
     let write = ScopeWrite {
@@ -121,13 +121,13 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
         },
         ..ScopeWrite::new(&policy)
     };
-    let written = room.backend.write_scope(&scope.scope, &write).await;
+    let written = room.backend.write_scope(&scope.id, &write).await;
     answers.push(refused(written).err());
     let end = ScopeEnd {
         turn,
         ..ScopeEnd::new(Access::All)
     };
-    let ended = room.backend.end_scope(&scope.scope, &end).await;
+    let ended = room.backend.end_scope(&scope.id, &end).await;
     answers.push(refused(ended).err());
     let destroy = Destroy {
         conditions: Conditions {
@@ -144,15 +144,15 @@ fn is_taken(refusal: Option<Refusal>) -> bool {
     matches!(refusal, Some(Refusal::TurnTaken { .. }))
 }
 
-async fn a_turn_is_held_until_it_is_given_back(room: Room) {
+async fn a_turn_is_held_until_it_is_ended(room: Room) {
     let thread = living(&room).await;
 
-    let first = take(&room, &thread, asking()).await.unwrap();
-    let meanwhile = take(&room, &thread, asking()).await;
+    let first = take(&room, &thread, shared_turn()).await.unwrap();
+    let meanwhile = take(&room, &thread, shared_turn()).await;
     let was_held = is_held(&room, &thread).await;
     end(&room, &thread, first.token).await.unwrap();
     let is_free = !is_held(&room, &thread).await;
-    let second = take(&room, &thread, asking()).await.unwrap();
+    let second = take(&room, &thread, shared_turn()).await.unwrap();
 
     let Err(Refusal::TurnTaken { ends_ms, left_ms }) = meanwhile else {
         panic!("{meanwhile:?}");
@@ -163,14 +163,14 @@ async fn a_turn_is_held_until_it_is_given_back(room: Room) {
     assert_ne!(first.token, second.token);
 }
 
-async fn a_turn_ends_by_itself(room: Room) {
+async fn a_turn_expires(room: Room) {
     let thread = living(&room).await;
-    let first = take(&room, &thread, asking()).await.unwrap();
+    let first = take(&room, &thread, shared_turn()).await.unwrap();
 
     room.advance(TTL);
 
     assert!(!is_held(&room, &thread).await);
-    let second = take(&room, &thread, asking()).await.unwrap();
+    let second = take(&room, &thread, shared_turn()).await.unwrap();
     assert!(second.ends_ms > first.ends_ms);
     // the token of the expired turn cannot end the second turn
     assert_eq!(
@@ -180,14 +180,14 @@ async fn a_turn_ends_by_itself(room: Room) {
     assert!(is_held(&room, &thread).await);
 }
 
-async fn a_turn_may_be_given_back_again(room: Room) {
+async fn a_turn_can_be_ended_twice(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, asking()).await.unwrap();
+    let turn = take(&room, &thread, shared_turn()).await.unwrap();
 
     end(&room, &thread, turn.token).await.unwrap();
     end(&room, &thread, turn.token).await.unwrap();
 
-    let late = take(&room, &thread, asking()).await.unwrap();
+    let late = take(&room, &thread, shared_turn()).await.unwrap();
     room.advance(TTL);
     end(&room, &thread, turn.token).await.unwrap();
     end(&room, &thread, late.token).await.unwrap();
@@ -195,9 +195,9 @@ async fn a_turn_may_be_given_back_again(room: Room) {
     end(&room, &nothing, late.token).await.unwrap();
 }
 
-async fn renewal_moves_the_end_and_works_until_a_later_turn(room: Room) {
+async fn a_turn_can_be_renewed_until_a_later_turn_is_granted(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, asking()).await.unwrap();
+    let turn = take(&room, &thread, shared_turn()).await.unwrap();
 
     room.advance(20 * SECOND);
     let renewed = renew(&room, &thread, turn.token).await.unwrap();
@@ -211,16 +211,16 @@ async fn renewal_moves_the_end_and_works_until_a_later_turn(room: Room) {
     assert!(is_still_held);
     assert!(late.ends_ms > renewed.ends_ms);
     room.advance(TTL);
-    take(&room, &thread, asking()).await.unwrap();
+    take(&room, &thread, shared_turn()).await.unwrap();
     let lost = Err(Refusal::TurnLost);
     assert_eq!(renew(&room, &thread, turn.token).await, lost);
     assert_eq!(renew(&room, &thread, TurnToken::random()).await, lost);
     assert_eq!(renew(&room, &room.subject(), turn.token).await, lost);
 }
 
-async fn a_turn_that_was_given_back_is_not_renewed(room: Room) {
+async fn an_ended_turn_cannot_be_renewed(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, asking()).await.unwrap();
+    let turn = take(&room, &thread, shared_turn()).await.unwrap();
     end(&room, &thread, turn.token).await.unwrap();
 
     let renewed = renew(&room, &thread, turn.token).await;
@@ -231,9 +231,9 @@ async fn a_turn_that_was_given_back_is_not_renewed(room: Room) {
 
 async fn a_write_of_a_lost_turn_changes_nothing(room: Room) {
     let thread = living(&room).await;
-    let stalled = take(&room, &thread, asking()).await.unwrap();
+    let stalled = take(&room, &thread, shared_turn()).await.unwrap();
     room.advance(TTL);
-    let current = take(&room, &thread, asking()).await.unwrap();
+    let current = take(&room, &thread, shared_turn()).await.unwrap();
     let before = (thread.stamp().await, thread.state().await);
 
     let late = refusals(&room, &thread, Some(stalled.token)).await;
@@ -252,7 +252,7 @@ async fn a_write_of_a_lost_turn_changes_nothing(room: Room) {
 }
 
 async fn every_kind_of_write_may_carry_the_token(room: Room) {
-    for ask in [asking(), alone()] {
+    for ask in [shared_turn(), exclusive_turn()] {
         let thread = living(&room).await;
         let turn = take(&room, &thread, ask).await.unwrap();
 
@@ -263,9 +263,9 @@ async fn every_kind_of_write_may_carry_the_token(room: Room) {
     }
 }
 
-async fn a_write_is_not_late_before_a_later_turn_is_granted(room: Room) {
+async fn an_expired_turn_can_write_until_a_later_turn_is_granted(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
 
     room.advance(TTL + SECOND);
 
@@ -273,12 +273,12 @@ async fn a_write_is_not_late_before_a_later_turn_is_granted(room: Room) {
     write_by(&thread, None).await.unwrap();
 }
 
-async fn others_write_beside_a_turn_unless_it_is_exclusive(room: Room) {
+async fn others_can_write_during_a_turn_unless_it_is_exclusive(room: Room) {
     let thread = living(&room).await;
-    let shared = take(&room, &thread, asking()).await.unwrap();
+    let shared = take(&room, &thread, shared_turn()).await.unwrap();
     write_by(&thread, None).await.unwrap();
     end(&room, &thread, shared.token).await.unwrap();
-    take(&room, &thread, alone()).await.unwrap();
+    take(&room, &thread, exclusive_turn()).await.unwrap();
     let before = (thread.stamp().await, thread.state().await);
 
     let refusals = refusals(&room, &thread, None).await;
@@ -287,12 +287,12 @@ async fn others_write_beside_a_turn_unless_it_is_exclusive(room: Room) {
     assert_eq!((thread.stamp().await, thread.state().await), before);
 }
 
-async fn an_exclusive_turn_keeps_nobody_out_once_it_has_ended(room: Room) {
+async fn an_ended_exclusive_turn_blocks_no_writer(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
     end(&room, &thread, turn.token).await.unwrap();
     write_by(&thread, None).await.unwrap();
-    take(&room, &thread, alone()).await.unwrap();
+    take(&room, &thread, exclusive_turn()).await.unwrap();
 
     room.advance(TTL);
 
@@ -302,9 +302,9 @@ async fn an_exclusive_turn_keeps_nobody_out_once_it_has_ended(room: Room) {
     assert!(refusals.iter().all(Option::is_none), "{refusals:?}");
 }
 
-async fn an_exclusive_turn_that_ended_is_exclusive_again_when_it_is_renewed(room: Room) {
+async fn a_renewed_exclusive_turn_is_exclusive_again(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
     room.advance(TTL);
     write_by(&thread, None).await.unwrap();
 
@@ -314,10 +314,10 @@ async fn an_exclusive_turn_that_ended_is_exclusive_again_when_it_is_renewed(room
     write_by(&thread, Some(turn.token)).await.unwrap();
 }
 
-async fn a_turn_is_no_part_of_the_state_and_outlives_a_clear(room: Room) {
+async fn a_turn_is_not_part_of_the_state_and_survives_a_clear(room: Room) {
     let thread = living(&room).await;
     let stamp = thread.stamp().await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
 
     assert_eq!(thread.stamp().await, stamp);
     let clear = [threadkeep_domain::Operation::Clear];
@@ -337,10 +337,10 @@ async fn a_turn_is_no_part_of_the_state_and_outlives_a_clear(room: Room) {
     renew(&room, &thread, turn.token).await.unwrap();
 }
 
-async fn a_turn_moves_the_end_of_its_thread(room: Room) {
+async fn a_turn_extends_the_lifetime_of_its_thread(room: Room) {
     let thread = living(&room).await;
     room.advance(Duration::from_secs(3_000));
-    let turn = take(&room, &thread, asking()).await.unwrap();
+    let turn = take(&room, &thread, shared_turn()).await.unwrap();
     room.advance(Duration::from_secs(3_000));
     renew(&room, &thread, turn.token).await.unwrap();
     room.advance(Duration::from_secs(3_000));
@@ -348,10 +348,10 @@ async fn a_turn_moves_the_end_of_its_thread(room: Room) {
     assert!(thread.exists().await);
 }
 
-async fn there_is_no_turn_without_a_thread(room: Room) {
+async fn a_turn_needs_a_thread(room: Room) {
     let thread = room.subject();
 
-    let taken = take(&room, &thread, asking()).await;
+    let taken = take(&room, &thread, shared_turn()).await;
 
     assert_eq!(taken, Err(Refusal::NoThread));
     assert!(!is_held(&room, &thread).await);
@@ -362,7 +362,7 @@ async fn there_is_no_turn_without_a_thread(room: Room) {
 
 async fn a_token_belongs_to_one_life(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
     room.advance(ThreadPolicy::THREAD.ttl);
     let write = Write {
         tombstone: Tombstone::Ignored,
@@ -379,7 +379,7 @@ async fn a_token_belongs_to_one_life(room: Room) {
 
 async fn a_restored_thread_has_no_turn(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, alone()).await.unwrap();
+    let turn = take(&room, &thread, exclusive_turn()).await.unwrap();
     let destroy = Destroy {
         conditions: Conditions {
             turn: Some(turn.token),
@@ -402,13 +402,13 @@ async fn a_repeat_gets_the_same_turn(room: Room) {
     let thread = living(&room).await;
     let ask = |key: Option<IdempotencyKey>| TakeTurn {
         idempotency: key,
-        ..asking()
+        ..shared_turn()
     };
-    let first = take(&room, &thread, ask(Some(numbered_once(1)))).await;
+    let first = take(&room, &thread, ask(Some(numbered_key(1)))).await;
     let first = first.unwrap();
 
-    let again = take(&room, &thread, ask(Some(numbered_once(1)))).await;
-    let reused = thread.merge_once(numbered_once(1), &[]).await;
+    let again = take(&room, &thread, ask(Some(numbered_key(1)))).await;
+    let reused = thread.merge_once(numbered_key(1), &[]).await;
 
     let replayed = TurnGranted {
         replayed: true,
@@ -419,22 +419,22 @@ async fn a_repeat_gets_the_same_turn(room: Room) {
     assert!(!first.replayed);
 }
 
-async fn a_turn_is_recalled_by_its_key_and_none_is_granted(room: Room) {
+async fn recalling_a_turn_by_its_key_grants_no_turn(room: Room) {
     let thread = living(&room).await;
     let recall = async |number| {
-        let key = numbered_once(number);
+        let key = numbered_key(number);
         let recalled = room.backend.recall_turn(&thread.id, Access::All, key);
         refused(recalled.await)
     };
     let before = recall(1).await;
     assert!(!is_held(&room, &thread).await);
     let once = TakeTurn {
-        idempotency: Some(numbered_once(1)),
-        ..asking()
+        idempotency: Some(numbered_key(1)),
+        ..shared_turn()
     };
     let first = take(&room, &thread, once).await.unwrap();
     end(&room, &thread, first.token).await.unwrap();
-    let second = take(&room, &thread, asking()).await.unwrap();
+    let second = take(&room, &thread, shared_turn()).await.unwrap();
 
     let after = recall(1).await;
 
@@ -444,13 +444,13 @@ async fn a_turn_is_recalled_by_its_key_and_none_is_granted(room: Room) {
     };
     assert_eq!((before, after), (Ok(None), Ok(Some(granted))));
     assert_eq!(recall(2).await, Ok(None));
-    thread.merge_once(numbered_once(3), &[]).await.unwrap();
+    thread.merge_once(numbered_key(3), &[]).await.unwrap();
     assert_eq!(recall(3).await, Err(Refusal::IdempotencyKeyReused));
     renew(&room, &thread, second.token).await.unwrap();
     room.advance(ThreadPolicy::THREAD.ttl);
     assert_eq!(recall(1).await, Ok(None), "the thread has ended");
     let nothing = room.subject();
-    let key = numbered_once(1);
+    let key = numbered_key(1);
     let recalled = room
         .backend
         .recall_turn(&nothing.id, Access::All, key)
@@ -459,22 +459,22 @@ async fn a_turn_is_recalled_by_its_key_and_none_is_granted(room: Room) {
     assert!(!nothing.exists().await);
 }
 
-async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
+async fn a_repeated_write_is_replayed_after_its_turn_was_lost(room: Room) {
     let thread = living(&room).await;
-    let turn = take(&room, &thread, asking()).await.unwrap();
+    let turn = take(&room, &thread, shared_turn()).await.unwrap();
     let operations = [increment("n", 1)];
     let write = Write {
         operations: &operations,
         conditions: Conditions {
             turn: Some(turn.token),
-            idempotency: Some(numbered_once(1)),
+            idempotency: Some(numbered_key(1)),
             ..Conditions::default()
         },
         ..thread.blank()
     };
     let first = thread.write(&write).await.unwrap();
     room.advance(TTL);
-    take(&room, &thread, asking()).await.unwrap();
+    take(&room, &thread, shared_turn()).await.unwrap();
 
     let again = thread.write(&write).await.unwrap();
 
@@ -483,39 +483,39 @@ async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
     assert_eq!(thread.value("n").await.as_deref(), Some("1"));
 }
 
-async fn waiting_callers_learn_of_the_end(room: Room) {
-    let mut told = room.backend.ended_turns();
+async fn waiting_callers_are_notified_of_the_end(room: Room) {
+    let mut ended = room.backend.ended_turns();
     // retry, because a new subscription misses messages until it is active
     let first = tokio::time::timeout(TTL, async {
         loop {
             let thread = living(&room).await;
-            let turn = take(&room, &thread, asking()).await.unwrap();
+            let turn = take(&room, &thread, shared_turn()).await.unwrap();
             let waiting = TakeTurn {
                 waits: true,
-                ..asking()
+                ..shared_turn()
             };
             assert!(is_taken(take(&room, &thread, waiting).await.err()));
             end(&room, &thread, turn.token).await.unwrap();
-            let heard = tokio::time::timeout(SECOND / 10, told.recv()).await;
-            if let Ok(heard) = heard {
-                return (heard.unwrap(), thread.id);
+            let received = tokio::time::timeout(SECOND / 10, ended.recv()).await;
+            if let Ok(received) = received {
+                return (received.unwrap(), thread.id);
             }
         }
     });
-    let (heard, expected) = first.await.unwrap();
+    let (received, expected) = first.await.unwrap();
 
     // the message of an earlier round may arrive late
-    assert!(heard == expected || room.backend.get_turn(&heard, Access::All).await.is_ok());
+    assert!(received == expected || room.backend.get_turn(&received, Access::All).await.is_ok());
 }
 
-async fn of_many_who_ask_at_once_one_gets_the_turn(room: Room) {
+async fn one_of_several_concurrent_callers_gets_the_turn(room: Room) {
     let thread = living(&room).await;
     let backend = &room.backend;
     let granted = std::sync::atomic::AtomicUsize::new(0);
 
-    room.for_each_at_one_time(0..32, async |_| {
+    room.for_each_concurrently(0..32, async |_| {
         if backend
-            .take_turn(&thread.id, Access::All, &asking())
+            .take_turn(&thread.id, Access::All, &shared_turn())
             .await
             .is_ok()
         {
@@ -528,25 +528,25 @@ async fn of_many_who_ask_at_once_one_gets_the_turn(room: Room) {
 }
 
 super::over_every_store_and_confirmed!(
-    a_turn_is_held_until_it_is_given_back,
-    a_turn_ends_by_itself,
-    a_turn_may_be_given_back_again,
-    renewal_moves_the_end_and_works_until_a_later_turn,
-    a_turn_that_was_given_back_is_not_renewed,
+    a_turn_is_held_until_it_is_ended,
+    a_turn_expires,
+    a_turn_can_be_ended_twice,
+    a_turn_can_be_renewed_until_a_later_turn_is_granted,
+    an_ended_turn_cannot_be_renewed,
     a_write_of_a_lost_turn_changes_nothing,
     every_kind_of_write_may_carry_the_token,
-    a_write_is_not_late_before_a_later_turn_is_granted,
-    others_write_beside_a_turn_unless_it_is_exclusive,
-    an_exclusive_turn_keeps_nobody_out_once_it_has_ended,
-    an_exclusive_turn_that_ended_is_exclusive_again_when_it_is_renewed,
-    a_turn_is_no_part_of_the_state_and_outlives_a_clear,
-    a_turn_moves_the_end_of_its_thread,
-    there_is_no_turn_without_a_thread,
+    an_expired_turn_can_write_until_a_later_turn_is_granted,
+    others_can_write_during_a_turn_unless_it_is_exclusive,
+    an_ended_exclusive_turn_blocks_no_writer,
+    a_renewed_exclusive_turn_is_exclusive_again,
+    a_turn_is_not_part_of_the_state_and_survives_a_clear,
+    a_turn_extends_the_lifetime_of_its_thread,
+    a_turn_needs_a_thread,
     a_token_belongs_to_one_life,
     a_restored_thread_has_no_turn,
     a_repeat_gets_the_same_turn,
-    a_turn_is_recalled_by_its_key_and_none_is_granted,
-    a_repeat_of_a_write_is_answered_after_its_turn_was_lost,
-    waiting_callers_learn_of_the_end,
-    of_many_who_ask_at_once_one_gets_the_turn,
+    recalling_a_turn_by_its_key_grants_no_turn,
+    a_repeated_write_is_replayed_after_its_turn_was_lost,
+    waiting_callers_are_notified_of_the_end,
+    one_of_several_concurrent_callers_gets_the_turn,
 );

@@ -7,7 +7,7 @@ use super::room::{Room, Subject, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn forgetful(room: Room) -> Room {
+async fn with_short_retention(room: Room) -> Room {
     room.keeping(Retention {
         archive: Duration::ZERO,
         log: 100 * SECOND,
@@ -33,8 +33,8 @@ async fn horizon(room: &Room, thread: &Subject) -> Position {
     horizons.unwrap()[0]
 }
 
-async fn an_event_stays_in_the_log_for_its_time(room: Room) {
-    let room = forgetful(room).await;
+async fn an_event_stays_in_the_log_for_the_retention(room: Room) {
+    let room = with_short_retention(room).await;
     let (thread, _) = ended(&room).await;
 
     room.advance(90 * SECOND);
@@ -44,8 +44,8 @@ async fn an_event_stays_in_the_log_for_its_time(room: Room) {
     assert_eq!(horizon(&room, &thread).await, Position::default());
 }
 
-async fn what_leaves_the_log_is_told_by_its_horizon(room: Room) {
-    let room = forgetful(room).await;
+async fn the_horizon_is_the_position_of_the_last_removed_event(room: Room) {
+    let room = with_short_retention(room).await;
     let (thread, _) = ended(&room).await;
     let last = room.events(&thread).await.pop().unwrap().id.position;
     room.advance(101 * SECOND);
@@ -60,24 +60,24 @@ async fn what_leaves_the_log_is_told_by_its_horizon(room: Room) {
     assert!(others.is_empty());
 }
 
-async fn positions_go_on_after_all_events_have_left(room: Room) {
-    let room = forgetful(room).await;
+async fn positions_continue_after_all_events_are_removed(room: Room) {
+    let room = with_short_retention(room).await;
     let (thread, _) = ended(&room).await;
     room.advance(101 * SECOND);
     room.tidy().await;
-    let gone = horizon(&room, &thread).await;
+    let removed = horizon(&room, &thread).await;
     let head = room.watch(&thread, SECOND).await.head;
 
     thread.merge(&[]).await;
 
     let made = room.events(&thread).await.pop().unwrap();
-    assert_eq!(head, gone);
-    assert!(made.id.position > gone);
-    assert_eq!(horizon(&room, &thread).await, gone);
+    assert_eq!(head, removed);
+    assert!(made.id.position > removed);
+    assert_eq!(horizon(&room, &thread).await, removed);
 }
 
-async fn what_is_past_its_time_leaves_and_what_is_not_stays(room: Room) {
-    let room = forgetful(room).await;
+async fn expired_events_are_removed_and_newer_ones_stay(room: Room) {
+    let room = with_short_retention(room).await;
     let (thread, _) = ended(&room).await;
     room.advance(60 * SECOND);
     thread.merge(&[]).await;
@@ -88,8 +88,8 @@ async fn what_is_past_its_time_leaves_and_what_is_not_stays(room: Room) {
     assert_eq!(room.story(&thread).await, ["#3 v1 created []"]);
 }
 
-async fn a_final_state_leaves_after_its_event(room: Room) {
-    let room = forgetful(room).await;
+async fn a_final_state_is_removed_with_its_event(room: Room) {
+    let room = with_short_retention(room).await;
     let ended = ended(&room).await;
 
     room.advance(90 * SECOND);
@@ -101,7 +101,7 @@ async fn a_final_state_leaves_after_its_event(room: Room) {
     assert!(!has_final(&room, &ended).await);
 }
 
-async fn an_archive_stays_when_its_event_has_left(room: Room) {
+async fn an_archive_outlives_its_event(room: Room) {
     let room = room
         .keeping(Retention {
             archive: 1_000 * SECOND,
@@ -121,7 +121,7 @@ async fn an_archive_stays_when_its_event_has_left(room: Room) {
     assert!(!has_final(&room, &ended).await);
 }
 
-async fn of_two_lives_the_earlier_is_forgotten_first(room: Room) {
+async fn the_earlier_of_two_lives_is_deleted_first(room: Room) {
     let room = room
         .keeping(Retention {
             archive: 1_000 * SECOND,
@@ -165,8 +165,8 @@ async fn handle(room: &Room, consumer: &str, bucket: u16, to: Position) {
     assert!(room.backend.commit(&holding, &change).await.unwrap());
 }
 
-async fn what_a_consumer_has_not_handled_stays(room: Room) {
-    let room = forgetful(room).await;
+async fn events_stay_until_a_slow_consumer_has_handled_them(room: Room) {
+    let room = with_short_retention(room).await;
     consumer(&room, "slow", Position::default()).await;
     let ended = ended(&room).await;
     let bucket = room.bucket(&ended.0);
@@ -190,8 +190,8 @@ async fn what_a_consumer_has_not_handled_stays(room: Room) {
     assert!(!has_final(&room, &ended).await);
 }
 
-async fn what_was_handled_stays_for_its_time_all_the_same(room: Room) {
-    let room = forgetful(room).await;
+async fn handled_events_stay_for_the_retention(room: Room) {
+    let room = with_short_retention(room).await;
     let (thread, _) = ended(&room).await;
     let last = room.events(&thread).await[1].id.position;
     consumer(&room, "quick", last).await;
@@ -202,8 +202,8 @@ async fn what_was_handled_stays_for_its_time_all_the_same(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 2);
 }
 
-async fn no_consumer_holds_an_event_for_more_than_seven_times_as_long(room: Room) {
-    let room = forgetful(room).await;
+async fn no_consumer_retains_an_event_for_more_than_seven_times_the_retention(room: Room) {
+    let room = with_short_retention(room).await;
     consumer(&room, "dead", Position::default()).await;
     let ended = ended(&room).await;
 
@@ -218,8 +218,8 @@ async fn no_consumer_holds_an_event_for_more_than_seven_times_as_long(room: Room
     assert!(!has_final(&room, &ended).await);
 }
 
-async fn a_consumer_that_was_dropped_holds_nothing(room: Room) {
-    let room = forgetful(room).await;
+async fn a_dropped_consumer_retains_no_events(room: Room) {
+    let room = with_short_retention(room).await;
     consumer(&room, "gone", Position::default()).await;
     let (thread, _) = ended(&room).await;
     room.advance(300 * SECOND);
@@ -230,34 +230,34 @@ async fn a_consumer_that_was_dropped_holds_nothing(room: Room) {
     assert!(room.events(&thread).await.is_empty());
 }
 
-async fn many_are_deleted_at_once(room: Room) {
+async fn many_events_are_removed_in_one_run(room: Room) {
     const THREADS: usize = 2_000;
-    let room = forgetful(room).await;
-    let mut all = Vec::new();
+    let room = with_short_retention(room).await;
+    let mut threads = Vec::new();
     for _ in 0..THREADS {
-        all.push(ended(&room).await);
+        threads.push(ended(&room).await);
     }
     room.advance(101 * SECOND);
 
     room.tidy().await;
 
-    for ended in all.iter().step_by(97) {
+    for ended in threads.iter().step_by(97) {
         assert!(room.events(&ended.0).await.is_empty());
         assert!(!has_final(&room, ended).await);
     }
 }
 
 super::over_every_store! {
-    an_event_stays_in_the_log_for_its_time,
-    what_leaves_the_log_is_told_by_its_horizon,
-    positions_go_on_after_all_events_have_left,
-    what_is_past_its_time_leaves_and_what_is_not_stays,
-    a_final_state_leaves_after_its_event,
-    an_archive_stays_when_its_event_has_left,
-    of_two_lives_the_earlier_is_forgotten_first,
-    what_a_consumer_has_not_handled_stays,
-    what_was_handled_stays_for_its_time_all_the_same,
-    no_consumer_holds_an_event_for_more_than_seven_times_as_long,
-    a_consumer_that_was_dropped_holds_nothing,
-    many_are_deleted_at_once,
+    an_event_stays_in_the_log_for_the_retention,
+    the_horizon_is_the_position_of_the_last_removed_event,
+    positions_continue_after_all_events_are_removed,
+    expired_events_are_removed_and_newer_ones_stay,
+    a_final_state_is_removed_with_its_event,
+    an_archive_outlives_its_event,
+    the_earlier_of_two_lives_is_deleted_first,
+    events_stay_until_a_slow_consumer_has_handled_them,
+    handled_events_stay_for_the_retention,
+    no_consumer_retains_an_event_for_more_than_seven_times_the_retention,
+    a_dropped_consumer_retains_no_events,
+    many_events_are_removed_in_one_run,
 }

@@ -24,7 +24,7 @@ async fn a_thread_can_be_watched_before_it_exists(room: Room) {
     );
 }
 
-async fn to_watch_tells_the_thread_and_where_its_changes_are_logged_from(room: Room) {
+async fn a_watch_returns_the_stamp_and_the_log_position(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let unseen = thread.merge(&[set("k", "2")]).await;
@@ -40,7 +40,7 @@ async fn to_watch_tells_the_thread_and_where_its_changes_are_logged_from(room: R
     assert_eq!((seen[0].version, seen[0].life), (3, next.stamp.life));
 }
 
-async fn many_are_watched_at_once_and_told_in_that_order(room: Room) {
+async fn several_threads_are_watched_and_returned_in_order(room: Room) {
     let threads: Vec<_> = (0..20).map(|_| room.subject()).collect();
     let ids: Vec<_> = threads.iter().map(|thread| thread.id).collect();
     let mut stamps = Vec::new();
@@ -84,7 +84,7 @@ async fn an_expired_thread_is_watched_as_none(room: Room) {
     );
 }
 
-async fn to_watch_moves_no_expiry(room: Room) {
+async fn a_watch_does_not_extend_a_lifetime(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
 
@@ -95,7 +95,7 @@ async fn to_watch_moves_no_expiry(room: Room) {
     assert!(!thread.exists().await);
 }
 
-async fn changes_are_logged_until_the_time_is_over(room: Room) {
+async fn changes_are_logged_until_the_watch_expires(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     room.watch(&thread, MINUTE).await;
@@ -118,7 +118,7 @@ async fn changes_are_logged_until_the_time_is_over(room: Room) {
     );
 }
 
-async fn watching_goes_on_when_it_is_asked_for_again(room: Room) {
+async fn a_watch_can_be_renewed(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
 
@@ -131,7 +131,7 @@ async fn watching_goes_on_when_it_is_asked_for_again(room: Room) {
     assert_eq!(room.events(&thread).await.len(), 6);
 }
 
-async fn watching_outlasts_the_lives_of_a_thread(room: Room) {
+async fn a_watch_outlasts_the_lives_of_a_thread(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     room.watch(&thread, 100 * MINUTE).await;
@@ -147,7 +147,7 @@ async fn watching_outlasts_the_lives_of_a_thread(room: Room) {
     );
 }
 
-async fn all_changes_are_logged_while_all_are_watched(room: Room) {
+async fn all_changes_are_logged_while_all_threads_are_watched(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     let long = 10 * MINUTE;
@@ -179,7 +179,7 @@ async fn all_changes_are_logged_while_all_are_watched(room: Room) {
     assert!(later > events[2].id.position.ms + 9_000);
 }
 
-async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
+async fn every_change_since_the_reported_time_is_logged(room: Room) {
     let thread = room.subject();
     thread.merge(&[]).await;
     let writer = thread.clone();
@@ -206,7 +206,7 @@ async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
     assert!(due.iter().all(|(version, _)| is_logged(*version)));
 }
 
-async fn values_are_read_at_a_version_as_long_as_it_is_the_threads(room: Room) {
+async fn values_can_be_read_at_the_current_version_only(room: Room) {
     let thread = room.subject();
     // larger than one stored chunk of an array
     let long = format!("\"{}\"", "x".repeat(20_000));
@@ -215,8 +215,11 @@ async fn values_are_read_at_a_version_as_long_as_it_is_the_threads(room: Room) {
         .await
         .stamp;
     let keys = [key("list"), key("absent"), key("k")];
-    let values = async |at, most| {
-        let found = room.backend.values_at(&thread.id, at, &keys, most).await;
+    let values = async |at, max_bytes| {
+        let found = room
+            .backend
+            .values_at(&thread.id, at, &keys, max_bytes)
+            .await;
         let text =
             |value: Option<Bytes>| value.map(|value| String::from_utf8(value.into()).unwrap());
         found
@@ -245,14 +248,14 @@ async fn values_are_read_at_a_version_as_long_as_it_is_the_threads(room: Room) {
 
 super::over_every_store! {
     a_thread_can_be_watched_before_it_exists,
-    to_watch_tells_the_thread_and_where_its_changes_are_logged_from,
-    many_are_watched_at_once_and_told_in_that_order,
+    a_watch_returns_the_stamp_and_the_log_position,
+    several_threads_are_watched_and_returned_in_order,
     an_expired_thread_is_watched_as_none,
-    to_watch_moves_no_expiry,
-    changes_are_logged_until_the_time_is_over,
-    watching_goes_on_when_it_is_asked_for_again,
-    watching_outlasts_the_lives_of_a_thread,
-    all_changes_are_logged_while_all_are_watched,
-    every_change_from_the_time_that_is_told_is_logged,
-    values_are_read_at_a_version_as_long_as_it_is_the_threads,
+    a_watch_does_not_extend_a_lifetime,
+    changes_are_logged_until_the_watch_expires,
+    a_watch_can_be_renewed,
+    a_watch_outlasts_the_lives_of_a_thread,
+    all_changes_are_logged_while_all_threads_are_watched,
+    every_change_since_the_reported_time_is_logged,
+    values_can_be_read_at_the_current_version_only,
 }

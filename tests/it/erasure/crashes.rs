@@ -8,7 +8,7 @@ use threadkeep_domain::Owner;
 
 use super::replica::Replica;
 use crate::conformance::room::Room;
-use crate::killing::{self, Place, cuts};
+use crate::killing::{self, Deployment, cuts};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -21,9 +21,9 @@ impl killing::Replica for Replica {
 }
 
 #[tokio::test]
-async fn a_thread_with_an_owner_is_listed_if_it_was_created_and_a_repeat_creates_it_once() {
+async fn a_killed_create_lists_the_thread_if_it_exists_and_a_retry_creates_it_once() {
     for cut in cuts() {
-        let place = Place::new();
+        let deployment = Deployment::new();
         let id = format!("thrd_{:032x}", rand::random::<u128>());
         let body = json!({"id": id, "owner": "ann", "state": {"k": 1}});
         let create = async |replica: &Replica| {
@@ -33,33 +33,33 @@ async fn a_thread_with_an_owner_is_listed_if_it_was_created_and_a_repeat_creates
                 .await
         };
 
-        let was_killed = place.call_and_kill(&[&id], cut, create).await;
+        let was_killed = deployment.call_and_kill(&[&id], cut, create).await;
 
-        let other: Replica = place.replica().await;
-        let found = other.owned("ann").await["threads"].as_u64().unwrap();
+        let survivor: Replica = deployment.replica().await;
+        let listed = survivor.owned("ann").await["threads"].as_u64().unwrap();
         let path = format!("/v1/threads/{id}");
-        let thread = other.ok(Method::GET, &path, &Value::Null).await;
-        assert_eq!(thread["exists"], found == 1, "{cut:?}");
-        let (status, created) = create(&other).await;
+        let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
+        assert_eq!(thread["exists"], listed == 1, "{cut:?}");
+        let (status, created) = create(&survivor).await;
         assert_eq!(status, 201, "{created}");
-        assert_eq!(other.owned("ann").await["threads"], 1);
-        let thread = other.ok(Method::GET, &path, &Value::Null).await;
+        assert_eq!(survivor.owned("ann").await["threads"], 1);
+        let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
         assert_eq!(thread["version"], 1, "{cut:?}");
-        assert_eq!(other.erase("ann").await["threads"], 1);
+        assert_eq!(survivor.erase("ann").await["threads"], 1);
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }
 
 #[tokio::test]
-async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
+async fn a_killed_owner_change_sets_and_lists_the_owner_together() {
     for cut in cuts() {
-        let place = Place::new();
-        let other: Replica = place.replica().await;
+        let deployment = Deployment::new();
+        let survivor: Replica = deployment.replica().await;
         let body = json!({"state": {"k": 1}});
-        let made = other.ok(Method::POST, "/v1/threads", &body).await;
+        let made = survivor.ok(Method::POST, "/v1/threads", &body).await;
         let id = made["id"].as_str().unwrap();
         let path = format!("/v1/threads/{id}");
         let body = json!({"owner": "ann"});
@@ -69,71 +69,73 @@ async fn a_thread_that_gets_an_owner_is_listed_from_then_on() {
                 .await
         };
 
-        let was_killed = place.call_and_kill(&[id], cut, claim).await;
+        let was_killed = deployment.call_and_kill(&[id], cut, claim).await;
 
-        let listed = other.owned("ann").await["threads"] == 1;
-        let thread = other.ok(Method::GET, &path, &Value::Null).await;
+        let listed = survivor.owned("ann").await["threads"] == 1;
+        let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
         assert_eq!(
             thread.get("owner").is_some_and(|owner| owner == "ann"),
             listed
         );
-        let (status, claimed) = claim(&other).await;
+        let (status, claimed) = claim(&survivor).await;
         assert_eq!(status, 200, "{claimed}");
-        let thread = other.ok(Method::GET, &path, &Value::Null).await;
+        let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
         assert_eq!(thread["version"], 2, "{cut:?}");
-        assert_eq!(other.owned("ann").await["threads"], 1);
-        assert_eq!(other.erase("ann").await["threads"], 1);
+        assert_eq!(survivor.owned("ann").await["threads"], 1);
+        assert_eq!(survivor.erase("ann").await["threads"], 1);
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }
 
 #[tokio::test]
-async fn an_erasure_that_was_killed_anywhere_is_completed_by_another_replica() {
+async fn another_replica_completes_a_killed_erasure() {
     for cut in cuts() {
-        let place = Place::new();
-        let other: Replica = place.replica().await;
+        let deployment = Deployment::new();
+        let survivor: Replica = deployment.replica().await;
         let hook = json!({"url": "http://127.0.0.1:9/", "events": ["thread.created"]});
-        other.ok(Method::POST, "/v1/webhooks", &hook).await;
+        survivor.ok(Method::POST, "/v1/webhooks", &hook).await;
         let mut ids = Vec::new();
         for _ in 0..2 {
-            ids.push(other.create("ann-to-erase").await);
+            ids.push(survivor.create("ann-to-erase").await);
         }
         let thread = format!("/v1/threads/{}", ids[0]);
-        other.ok(Method::DELETE, &thread, &Value::Null).await;
-        let bob = other.create("bob").await;
+        survivor.ok(Method::DELETE, &thread, &Value::Null).await;
+        let bob = survivor.create("bob").await;
         let erase = async |replica: &Replica| {
             let path = "/v1/owners/ann-to-erase";
             replica.send(Method::DELETE, path, &Value::Null).await
         };
 
         let owner = Owner::new("ann-to-erase").unwrap().tag().to_string();
-        let was_killed = place.call_and_kill(&[&owner, ":ledger"], cut, erase).await;
+        let was_killed = deployment
+            .call_and_kill(&[&owner, ":ledger"], cut, erase)
+            .await;
 
-        let left = other.owned("ann-to-erase").await["threads"].as_u64();
+        let listed = survivor.owned("ann-to-erase").await["threads"].as_u64();
         let mut living = 0;
         for id in &ids {
             let path = format!("/v1/threads/{id}");
-            let thread = other.ok(Method::GET, &path, &Value::Null).await;
+            let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
             living += u64::from(thread["exists"] == true);
         }
-        assert_eq!(left, Some(living), "{cut:?}");
-        other.erase("ann-to-erase").await;
-        place.assert_is_clean();
+        assert_eq!(listed, Some(living), "{cut:?}");
+        survivor.erase("ann-to-erase").await;
+        deployment.assert_is_clean();
         let path = format!("/v1/threads/{bob}");
-        let thread = other.ok(Method::GET, &path, &Value::Null).await;
+        let thread = survivor.ok(Method::GET, &path, &Value::Null).await;
         assert_eq!(thread["exists"], true);
         if !was_killed {
             return;
         }
     }
-    panic!("it makes no end of changes");
+    panic!("the call makes too many changes");
 }
 
-impl Place {
-    /// Asserts that only tombstones and the thread of another owner remain.
+impl Deployment {
+    /// Asserts that only tombstones (markers that reject late writes) and the thread of another owner remain.
     fn assert_is_clean(&self) {
         let mut connection = self.redis.connection();
         let keys: Vec<String> = ::redis::cmd("KEYS")

@@ -30,8 +30,8 @@ fn owner(client: &Client, method: Method, owner: &str) -> crate::support::client
     client.request(method, &path).bearer(API_SECRET)
 }
 
-async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
-    // tombstones must outlast the last write to each thread, which may arrive late
+async fn erased_threads_never_come_back(backend: Backend) {
+    // tombstones (markers that reject writes to ended threads) must outlast the last write to each thread
     let start = || {
         let server = Server::builder(backend);
         server.set("THREADKEEP_TOMBSTONE_SECONDS", 3_600).start()
@@ -56,17 +56,17 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
         made
     });
     let groups = join_all(made).await;
-    let all = (per_writer * WRITERS) as u64;
-    let (is_over, gone) = (AtomicBool::new(false), AtomicU64::new(0));
+    let total = (per_writer * WRITERS) as u64;
+    let (is_done, rejected) = (AtomicBool::new(false), AtomicU64::new(0));
 
     let writers = join_all(groups.iter().map(async |threads| {
-        while !is_over.load(Ordering::Relaxed) {
+        while !is_done.load(Ordering::Relaxed) {
             for thread in threads {
                 let answer = thread.post("state/list/push", "1").send().await;
                 match answer.status {
                     200 => {}
                     410 => {
-                        gone.fetch_add(1, Ordering::Relaxed);
+                        rejected.fetch_add(1, Ordering::Relaxed);
                     }
                     _ => panic!("{}", answer.text()),
                 }
@@ -80,11 +80,11 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
             last = owner(&client, Method::DELETE, &name).send().await;
         }
         // wait for one more rejected write per thread
-        let so_far = gone.load(Ordering::Relaxed);
-        while gone.load(Ordering::Relaxed) < so_far + all {
+        let before = rejected.load(Ordering::Relaxed);
+        while rejected.load(Ordering::Relaxed) < before + total {
             sleep(Duration::from_millis(10)).await;
         }
-        is_over.store(true, Ordering::Relaxed);
+        is_done.store(true, Ordering::Relaxed);
         last
     };
     let limit = LIMIT * threads().div_ceil(1_000) as u32;
@@ -95,8 +95,8 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
     assert_eq!(last.status, 200);
     let erased = last.json();
     assert_eq!(erased["complete"], true);
-    // all threads count, even if an earlier request completed the erasure
-    assert_eq!(erased["threads"], all, "{erased}");
+    // the last answer counts all threads, including those that earlier requests erased
+    assert_eq!(erased["threads"], total, "{erased}");
     let owned = owner(&client, Method::GET, &name).ok().await.json();
     assert_eq!(owned["threads"], 0);
     let path = format!("/v1/threads?owner={name}");
@@ -114,8 +114,8 @@ mod memory {
     use super::Backend;
 
     #[tokio::test]
-    async fn nothing_of_an_erased_owner_comes_back() {
-        super::nothing_of_an_erased_owner_comes_back(Backend::Memory).await;
+    async fn erased_threads_never_come_back() {
+        super::erased_threads_never_come_back(Backend::Memory).await;
     }
 }
 
@@ -123,7 +123,7 @@ mod redis {
     use super::Backend;
 
     #[tokio::test]
-    async fn nothing_of_an_erased_owner_comes_back() {
-        super::nothing_of_an_erased_owner_comes_back(Backend::Redis).await;
+    async fn erased_threads_never_come_back() {
+        super::erased_threads_never_come_back(Backend::Redis).await;
     }
 }

@@ -22,7 +22,7 @@ use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
 /// The markers, each with part of the name of a key that stores it. These keys belong to threads, checkpoints, scopes,
-/// remembered answers, archives, the log and consumers.
+/// stored answers to idempotent requests, archives, the log and consumers.
 const MARKERS: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
@@ -85,11 +85,11 @@ impl DumpableRedis {
         of_kind.map(dump).collect()
     }
 
-    fn holds(&self, mark: &str, kind: &str) -> bool {
+    fn holds(&self, marker: &str, kind: &str) -> bool {
         let values = self.values(kind);
         values
             .iter()
-            .any(|value| find(value, mark.as_bytes()).is_some())
+            .any(|value| find(value, marker.as_bytes()).is_some())
     }
 }
 
@@ -223,7 +223,7 @@ async fn end(replica: &Replica, id: &str) {
 }
 
 #[tokio::test]
-async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
+async fn a_dump_of_redis_has_no_data_of_an_erased_owner() {
     let redis = DumpableRedis::start();
     let clock = Clock::system();
     let room = redis_on(Arc::clone(&redis.0), clock.clone()).await;
@@ -240,7 +240,7 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     let created = once(&first, Method::POST, "/v1/threads", &new, "create").await;
     let living = created["id"].as_str().unwrap();
     fill(&first, living).await;
-    // changes are logged only after the consumer has asked for them
+    // changes are logged only once a consumer has subscribed to them
     until(async || {
         set(&first, living, "mark-changed-key", "1").await;
         redis.holds("mark-changed-key", "}:parked")
@@ -274,13 +274,13 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     set(&replica, &other, "mark-of-another", "mark-of-another").await;
 
     until(async || redis.holds("mark-moved-key", "}:pending")).await;
-    for (mark, kind) in MARKERS {
-        assert!(redis.holds(mark, kind), "{mark} is not in {kind}");
+    for (marker, kind) in MARKERS {
+        assert!(redis.holds(marker, kind), "{marker} is not in {kind}");
     }
     let before = redis.dump();
-    let marks = MARKERS.map(|(mark, _)| mark);
-    for mark in marks.iter().chain(&["mark-restored"]) {
-        assert!(find(&before, mark.as_bytes()).is_some(), "{mark}");
+    let markers = MARKERS.map(|(marker, _)| marker);
+    for marker in markers.iter().chain(&["mark-restored"]) {
+        assert!(find(&before, marker.as_bytes()).is_some(), "{marker}");
     }
 
     let erased = replica.erase(OWNER).await;
@@ -288,16 +288,16 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     assert_eq!(erased["threads"], 3, "{erased}");
     assert_eq!(erased["archives"], 2, "{erased}");
     let assert_clean = |dump: &[u8]| {
-        for mark in marks.iter().chain(&["mark-restored"]) {
-            for form in forms(mark) {
-                assert!(find(dump, &form).is_none(), "{mark} is left");
+        for marker in markers.iter().chain(&["mark-restored"]) {
+            for form in forms(marker) {
+                assert!(find(dump, &form).is_none(), "{marker} remains");
             }
         }
         assert!(find(dump, b"mark-of-another").is_some());
     };
     assert_clean(&redis.dump());
     // consumers must not write back events that they read before the erasure
-    receiver.set("/a", AnswerMode::Well);
+    receiver.set("/a", AnswerMode::Accepting);
     set(&replica, &other, "k", "1").await;
     let path = "/v1/webhooks";
     let hooks = replica.ok(Method::GET, path, &Value::Null).await;
@@ -318,17 +318,17 @@ async fn a_dump_of_redis_has_nothing_of_an_erased_owner() {
     for delivery in receiver.taken("/a") {
         let body = String::from_utf8(delivery.body.to_vec()).unwrap();
         assert!(!body.contains(OWNER), "{body}");
-        let its = [living, &archived, &restored].into_iter();
-        let is_its = its
+        let erased_ids = [living, &archived, &restored].into_iter();
+        let is_of_erased = erased_ids
             .chain(moved.iter().map(String::as_str))
             .any(|id| body.contains(id));
-        assert!(!is_its || !body.contains("mark-"), "{body}");
+        assert!(!is_of_erased || !body.contains("mark-"), "{body}");
     }
 }
 
 /// A block of a stream keeps the bytes of trimmed events for as long as the block contains newer events.
 #[tokio::test]
-async fn nor_has_it_any_of_events_that_have_left_the_log() {
+async fn a_dump_of_redis_has_no_trimmed_events_of_an_erased_owner() {
     const DAY: Duration = Duration::from_secs(86_400);
     let redis = DumpableRedis::start();
     let room = redis_on(Arc::clone(&redis.0), Clock::system()).await;
@@ -362,7 +362,7 @@ async fn nor_has_it_any_of_events_that_have_left_the_log() {
 }
 
 #[test]
-fn every_form_of_a_text_is_recognized() {
+fn forms_cover_every_encoding_of_a_text() {
     for around in ["", "a", "ab", "abc"] {
         let text = format!("{around}mark{around}");
         for encoded in [
@@ -371,9 +371,9 @@ fn every_form_of_a_text_is_recognized() {
             hex::encode_upper(&text),
             STANDARD_NO_PAD.encode(&text),
         ] {
-            let known = forms("mark");
-            let is_known = |form: &Vec<u8>| find(encoded.as_bytes(), form).is_some();
-            assert!(known.iter().any(is_known), "{encoded}");
+            let forms = forms("mark");
+            let is_found = |form: &Vec<u8>| find(encoded.as_bytes(), form).is_some();
+            assert!(forms.iter().any(is_found), "{encoded}");
         }
     }
 }

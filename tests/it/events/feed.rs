@@ -55,15 +55,16 @@ async fn send(api: &Api, request: TestRequest) -> Body {
     Body(Box::pin(response.into_body().boxed()) as _)
 }
 
-async fn a_silent_stream_sends_comments_with_its_cursor(room: Room) {
+async fn an_idle_stream_sends_comments_with_its_cursor(room: Room) {
     let events = replica_with(&room, quick());
     let api = api(&room, &events);
     let thread = room.subject();
     let mut body = listen(&api, &thread.id).await;
-    let all = TestRequest::with_uri("/v1/events").insert_header(("authorization", "Bearer secret"));
-    let mut all = send(&api, all).await;
+    let global =
+        TestRequest::with_uri("/v1/events").insert_header(("authorization", "Bearer secret"));
+    let mut global = send(&api, global).await;
 
-    for body in [&mut body, &mut all] {
+    for body in [&mut body, &mut global] {
         let first = body.next().await.unwrap();
         assert!(first.starts_with("retry: 2000\nid: "), "{first}");
         for _ in 0..2 {
@@ -74,16 +75,16 @@ async fn a_silent_stream_sends_comments_with_its_cursor(room: Room) {
     }
 }
 
-async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
+async fn a_stream_resumes_from_the_cursor_of_a_comment(room: Room) {
     let events = replica_with(&room, quick());
     let api = api(&room, &events);
-    let (thread, neighbour) = (room.subject(), a_neighbour(&room));
+    let (thread, neighbour) = (room.subject(), neighbour_finder(&room));
     let mut body = listen(&api, &thread.id).await;
     let first = body.next().await.unwrap();
     neighbour(&thread).merge(&[set("k", "1")]).await;
 
     // writes to other threads of the same log advance the cursor
-    let goes_on = async {
+    let next_cursor = async {
         loop {
             let comment = body.next().await.unwrap();
             if id_of(&comment) != id_of(&first) {
@@ -91,7 +92,7 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
             }
         }
     };
-    let cursor = soon(goes_on).await;
+    let cursor = soon(next_cursor).await;
     drop(body);
     thread.merge(&[set("k", "1")]).await;
 
@@ -109,11 +110,12 @@ async fn the_cursor_of_a_comment_is_good_to_go_on_from(room: Room) {
     assert!(event.starts_with("event: thread.created\n"), "{event}");
 }
 
-fn a_neighbour(room: &Room) -> impl Fn(&Subject) -> Subject {
+/// Returns a function that makes a thread whose events are in the same log as those of its argument.
+fn neighbour_finder(room: &Room) -> impl Fn(&Subject) -> Subject {
     let backend = Arc::clone(&room.backend);
     let store = Arc::clone(&room.store);
-    move |of| {
-        let bucket = backend.bucket_of(&of.id);
+    move |thread| {
+        let bucket = backend.bucket_of(&thread.id);
         std::iter::repeat_with(|| Subject::of(Arc::clone(&store)))
             .find(|other| backend.bucket_of(&other.id) == bucket)
             .unwrap()
@@ -125,7 +127,7 @@ fn id_of(frame: &str) -> String {
     line.unwrap().to_owned()
 }
 
-async fn a_reader_that_takes_nothing_is_cut_off(room: Room) {
+async fn a_reader_that_stops_reading_is_cut_off(room: Room) {
     let events = replica_with(&room, quick());
     let api = api(&room, &events);
     let thread = room.subject();
@@ -135,14 +137,14 @@ async fn a_reader_that_takes_nothing_is_cut_off(room: Room) {
     for number in 0..300 {
         thread.merge(&[set("k", &number.to_string())]).await;
     }
-    let cut = || async { events.counters().streams_cut_off.get() == 1 };
-    crate::support::until(cut).await;
+    let is_cut_off = || async { events.counters().streams_cut_off.get() == 1 };
+    crate::support::until(is_cut_off).await;
 
     let mut frames = 0;
     while body.next().await.is_some() {
         frames += 1;
     }
-    assert_eq!(frames, 128, "what the buffer holds");
+    assert_eq!(frames, 128, "the capacity of the buffer");
     drop(body);
     assert_eq!(events.counters().thread_streams.get(), 0);
 }
@@ -160,8 +162,8 @@ async fn streams_end_when_the_replica_stops(room: Room) {
 }
 
 over_every_store!(
-    a_silent_stream_sends_comments_with_its_cursor,
-    the_cursor_of_a_comment_is_good_to_go_on_from,
-    a_reader_that_takes_nothing_is_cut_off,
+    an_idle_stream_sends_comments_with_its_cursor,
+    a_stream_resumes_from_the_cursor_of_a_comment,
+    a_reader_that_stops_reading_is_cut_off,
     streams_end_when_the_replica_stops,
 );

@@ -20,7 +20,7 @@ use crate::conformance::story::words;
 
 /// Time limit for an event to arrive, even on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Time from the last subscriber's disconnection until the thread is no longer watched.
+/// Time after the last subscriber's disconnection until changes of the thread are no longer logged.
 const WATCH_EXPIRY: Duration = Duration::from_secs(100);
 
 fn replica(room: &Room) -> Events {
@@ -35,17 +35,17 @@ fn replica_with(room: &Room, settings: EventSettings) -> Events {
     Events::start(Arc::clone(&room.backend), settings)
 }
 
-async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let what = tokio::time::timeout(WAIT_LIMIT, what).await;
-    what.expect("it should not take so long")
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    let result = tokio::time::timeout(WAIT_LIMIT, future).await;
+    result.expect("it should not take so long")
 }
 
-struct Ear {
+struct ThreadSubscriber {
     stream: ThreadStream,
     cursor: ThreadCursor,
 }
 
-impl Ear {
+impl ThreadSubscriber {
     async fn of(events: &Events, thread: &Subject) -> Self {
         Self::after(events, thread, None).await
     }
@@ -56,25 +56,25 @@ impl Ear {
         Self { stream, cursor }
     }
 
-    async fn hear(&mut self) -> Option<String> {
+    async fn recv(&mut self) -> Option<String> {
         let item = soon(self.stream.next()).await.unwrap()?;
-        let (cursor, words) = match item {
+        let (cursor, text) = match item {
             ThreadItem::Event { event, cursor } => (cursor, words(&event)),
             ThreadItem::Reset { version, cursor } => (cursor, format!("reset v{version}")),
         };
         self.cursor = cursor;
-        Some(words)
+        Some(text)
     }
 
-    async fn hear_all(&mut self, count: usize) -> Vec<String> {
-        let mut heard = Vec::new();
+    async fn recv_many(&mut self, count: usize) -> Vec<String> {
+        let mut received = Vec::new();
         for _ in 0..count {
-            heard.push(self.hear().await.unwrap());
+            received.push(self.recv().await.unwrap());
         }
-        heard
+        received
     }
 
-    async fn is_quiet(&mut self) {
+    async fn assert_quiet(&mut self) {
         let up_to_date = async {
             loop {
                 if let Some(cursor) = self.stream.cursor() {
@@ -90,12 +90,12 @@ impl Ear {
     }
 }
 
-struct Ears {
+struct GlobalSubscriber {
     stream: GlobalStream,
     cursor: Watermark,
 }
 
-impl Ears {
+impl GlobalSubscriber {
     async fn of(events: &Events, types: EventTypes) -> Self {
         Self::after(events, types, None).await
     }
@@ -106,31 +106,31 @@ impl Ears {
         Self { stream, cursor }
     }
 
-    /// Returns the next event of a thread in `of`, with the index of the thread. A reset has the index `of.len()`.
-    async fn hear(&mut self, of: &[&Subject]) -> Option<(usize, String)> {
+    /// Returns the next event of a thread in `threads`, with the thread's index. A reset has the index `threads.len()`.
+    async fn recv(&mut self, threads: &[&Subject]) -> Option<(usize, String)> {
         loop {
             let (event, cursor) = match soon(self.stream.next()).await.unwrap()? {
                 GlobalItem::Event { event, cursor } => (event, cursor),
                 GlobalItem::Reset { cursor } => {
                     self.cursor = cursor;
-                    return Some((of.len(), "reset".into()));
+                    return Some((threads.len(), "reset".into()));
                 }
             };
             self.cursor = cursor;
-            if let Some(place) = of
+            if let Some(index) = threads
                 .iter()
                 .position(|thread| Some(&thread.id) == event.thread())
             {
-                return Some((place, words(&event)));
+                return Some((index, words(&event)));
             }
         }
     }
 
-    async fn hear_all(&mut self, of: &Subject, count: usize) -> Vec<String> {
-        let mut heard = Vec::new();
+    async fn recv_many(&mut self, thread: &Subject, count: usize) -> Vec<String> {
+        let mut received = Vec::new();
         for _ in 0..count {
-            heard.push(self.hear(&[of]).await.unwrap().1);
+            received.push(self.recv(&[thread]).await.unwrap().1);
         }
-        heard
+        received
     }
 }

@@ -28,7 +28,7 @@ async fn ended(room: &Room, threads: &[Subject]) -> usize {
     ended
 }
 
-async fn threads_that_nobody_uses_are_ended_with_their_state(room: Room) {
+async fn idle_threads_are_ended_with_their_state(room: Room) {
     let events = replica(&room);
     let threads: Vec<_> = (0..200).map(|_| short_lived(&room)).collect();
     for thread in &threads {
@@ -58,7 +58,7 @@ async fn replicas_share_the_work_and_end_each_thread_once(room: Room) {
     }
 }
 
-async fn who_stops_gives_its_share_back_at_once(room: Room) {
+async fn a_stopped_replica_releases_its_share_immediately(room: Room) {
     let one = replica(&room);
     let other = replica(&room);
     one.shutdown().await;
@@ -74,7 +74,7 @@ async fn who_stops_gives_its_share_back_at_once(room: Room) {
 }
 
 over_every_store!(
-    threads_that_nobody_uses_are_ended_with_their_state,
+    idle_threads_are_ended_with_their_state,
     replicas_share_the_work_and_end_each_thread_once,
-    who_stops_gives_its_share_back_at_once,
+    a_stopped_replica_releases_its_share_immediately,
 );

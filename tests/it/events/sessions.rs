@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use threadkeep_domain::Completed;
 use threadkeep_events::EventSettings;
 
-use super::{Ear, over_every_store, replica, replica_with};
+use super::{ThreadSubscriber, over_every_store, replica, replica_with};
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
@@ -15,7 +15,7 @@ fn completed(session: &str) -> Completed {
     }
 }
 
-async fn the_ends_of_requests_are_logged_in_order(room: Room) {
+async fn completed_requests_are_logged_in_order(room: Room) {
     let settings = EventSettings {
         session_events: true,
         ..EventSettings::default()
@@ -23,20 +23,20 @@ async fn the_ends_of_requests_are_logged_in_order(room: Room) {
     let events = replica_with(&room, settings);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let mut ear = Ear::of(&events, &thread).await;
-    let cursor = ear.cursor;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
+    let cursor = subscriber.cursor;
 
     for session in ["a", "b"] {
         events.session_completed(&thread.id, || completed(session));
     }
 
     let expected = ["#2 v1 completed a 200 3", "#3 v1 completed b 200 3"];
-    assert_eq!(ear.hear_all(2).await, expected);
-    let mut back = Ear::after(&events, &thread, Some(cursor)).await;
-    assert_eq!(back.hear_all(2).await, expected);
+    assert_eq!(subscriber.recv_many(2).await, expected);
+    let mut back = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(back.recv_many(2).await, expected);
 }
 
-async fn what_waits_when_all_stops_is_still_logged(room: Room) {
+async fn queued_completions_are_logged_at_shutdown(room: Room) {
     let settings = EventSettings {
         session_events: true,
         ..EventSettings::default()
@@ -62,7 +62,7 @@ async fn what_waits_when_all_stops_is_still_logged(room: Room) {
     panic!("the machine is too slow");
 }
 
-async fn too_many_at_once_are_dropped_and_counted(room: Room) {
+async fn completions_over_the_queue_limit_are_dropped_and_counted(room: Room) {
     const MANY: u64 = 20_000;
     let settings = EventSettings {
         session_events: true,
@@ -81,19 +81,19 @@ async fn too_many_at_once_are_dropped_and_counted(room: Room) {
     until(async || room.events(&thread).await.len() as u64 + dropped == MANY).await;
 }
 
-async fn they_are_not_logged_unless_that_is_asked_for(room: Room) {
+async fn completed_requests_are_not_logged_by_default(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
 
-    events.session_completed(&thread.id, || panic!("nobody needs it"));
+    events.session_completed(&thread.id, || panic!("session events are off"));
     events.shutdown().await;
 
     assert!(room.events(&thread).await.is_empty());
 }
 
 over_every_store!(
-    the_ends_of_requests_are_logged_in_order,
-    what_waits_when_all_stops_is_still_logged,
-    too_many_at_once_are_dropped_and_counted,
-    they_are_not_logged_unless_that_is_asked_for,
+    completed_requests_are_logged_in_order,
+    queued_completions_are_logged_at_shutdown,
+    completions_over_the_queue_limit_are_dropped_and_counted,
+    completed_requests_are_not_logged_by_default,
 );

@@ -3,14 +3,14 @@ use std::time::Duration;
 
 use threadkeep_domain::{Retention, ThreadPolicy};
 
-use super::{Ear, WATCH_EXPIRY, over_every_store, replica, soon};
+use super::{ThreadSubscriber, WATCH_EXPIRY, over_every_store, replica, soon};
 use crate::conformance::room::{Room, delete, push, set};
 use crate::conformance::scope_room::numbered;
 
-async fn what_happens_is_heard_in_order(room: Room) {
+async fn events_arrive_in_order(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
-    let mut ear = Ear::of(&events, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
 
     thread.merge(&[set("b", "1"), push("a", "2")]).await;
     thread.merge(&[delete("b")]).await;
@@ -18,7 +18,7 @@ async fn what_happens_is_heard_in_order(room: Room) {
     thread.destroy().await;
 
     assert_eq!(
-        ear.hear_all(4).await,
+        subscriber.recv_many(4).await,
         [
             r#"#1 v1 created ["a","b"]"#,
             r#"#2 v2 updated ["b"]"#,
@@ -26,103 +26,103 @@ async fn what_happens_is_heard_in_order(room: Room) {
             "#4 v3 destroyed",
         ]
     );
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
 }
 
-async fn other_threads_are_not_heard(room: Room) {
+async fn events_of_other_threads_do_not_arrive(room: Room) {
     let events = replica(&room);
     let (thread, other) = (room.subject(), room.subject());
-    let mut ear = Ear::of(&events, &thread).await;
-    let _other = Ear::of(&events, &other).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
+    let _other = ThreadSubscriber::of(&events, &other).await;
 
     other.merge(&[set("k", "1")]).await;
     thread.merge(&[set("k", "1")]).await;
 
-    assert_eq!(ear.hear().await.unwrap(), r#"#1 v1 created ["k"]"#);
-    ear.is_quiet().await;
+    assert_eq!(subscriber.recv().await.unwrap(), r#"#1 v1 created ["k"]"#);
+    subscriber.assert_quiet().await;
 }
 
-async fn everybody_who_listens_hears_it(room: Room) {
+async fn every_subscriber_receives_each_event(room: Room) {
     let (one, other) = (replica(&room), replica(&room));
     let thread = room.subject();
-    let mut ears = [
-        Ear::of(&one, &thread).await,
-        Ear::of(&one, &thread).await,
-        Ear::of(&other, &thread).await,
+    let mut subscribers = [
+        ThreadSubscriber::of(&one, &thread).await,
+        ThreadSubscriber::of(&one, &thread).await,
+        ThreadSubscriber::of(&other, &thread).await,
     ];
 
     thread.merge(&[set("k", "1")]).await;
     thread.merge(&[set("k", "2")]).await;
 
-    for ear in &mut ears {
+    for subscriber in &mut subscribers {
         assert_eq!(
-            ear.hear_all(2).await,
+            subscriber.recv_many(2).await,
             [r#"#1 v1 created ["k"]"#, r#"#2 v2 updated ["k"]"#]
         );
     }
 }
 
-async fn who_comes_back_hears_what_was_missed(room: Room) {
+async fn a_reconnected_subscriber_receives_missed_events(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
-    let mut ear = Ear::of(&events, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
     thread.merge(&[set("k", "1")]).await;
-    ear.hear().await.unwrap();
-    let cursor = ear.cursor;
-    drop(ear);
+    subscriber.recv().await.unwrap();
+    let cursor = subscriber.cursor;
+    drop(subscriber);
 
     // the thread is still watched shortly after its last subscriber disconnects
     thread.merge(&[set("k", "2")]).await;
     thread.merge(&[set("k", "3")]).await;
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
     thread.merge(&[set("k", "4")]).await;
 
     assert_eq!(
-        ear.hear_all(3).await,
+        subscriber.recv_many(3).await,
         [
             r#"#2 v2 updated ["k"]"#,
             r#"#3 v3 updated ["k"]"#,
             r#"#4 v4 updated ["k"]"#,
         ]
     );
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
 }
 
-async fn who_comes_back_to_another_replica_goes_on_there(room: Room) {
+async fn a_subscriber_resumes_on_another_replica(room: Room) {
     let (one, other) = (replica(&room), replica(&room));
     let thread = room.subject();
-    let mut ear = Ear::of(&one, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&one, &thread).await;
     thread.merge(&[set("k", "1")]).await;
-    ear.hear().await.unwrap();
-    let cursor = ear.cursor;
+    subscriber.recv().await.unwrap();
+    let cursor = subscriber.cursor;
     one.shutdown().await;
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(subscriber.recv().await, None);
 
     thread.merge(&[set("k", "2")]).await;
-    let mut ear = Ear::after(&other, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&other, &thread, Some(cursor)).await;
 
-    assert_eq!(ear.hear().await.unwrap(), r#"#2 v2 updated ["k"]"#);
+    assert_eq!(subscriber.recv().await.unwrap(), r#"#2 v2 updated ["k"]"#);
 }
 
-async fn who_comes_back_to_what_is_as_it_was_hears_nothing(room: Room) {
+async fn a_reconnected_subscriber_of_an_unchanged_thread_receives_nothing(room: Room) {
     let events = replica(&room);
     let (thread, neighbour) = (room.subject(), room.subject());
     thread.merge(&[set("k", "1")]).await;
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
 
     neighbour.merge(&[set("k", "1")]).await;
     room.advance(WATCH_EXPIRY);
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
 
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
     assert_eq!(events.counters().resets.get(), 0);
 }
 
-async fn appends_are_heard_among_the_changes(room: Room) {
+async fn appends_and_changes_arrive_in_order(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     let history = room.scope_of(&thread);
-    let mut ear = Ear::of(&events, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
 
     thread.merge(&[set("k", "1")]).await;
     history.add(&numbered(1..3)).await;
@@ -135,95 +135,98 @@ async fn appends_are_heard_among_the_changes(room: Room) {
         r#"#3 v2 updated ["k"]"#,
         "#4 v2 appended 3-3",
     ];
-    assert_eq!(ear.hear_all(4).await, expected);
-    let cursor = ear.cursor;
-    drop(ear);
+    assert_eq!(subscriber.recv_many(4).await, expected);
+    let cursor = subscriber.cursor;
+    drop(subscriber);
 
     history.add(&numbered(4..5)).await;
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
-    assert_eq!(ear.hear().await.unwrap(), "#5 v2 appended 4-4");
-    ear.is_quiet().await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(subscriber.recv().await.unwrap(), "#5 v2 appended 4-4");
+    subscriber.assert_quiet().await;
     assert_eq!(events.counters().resets.get(), 0);
 }
 
-async fn an_append_that_was_not_logged_is_a_reset(room: Room) {
+async fn an_unlogged_append_causes_a_reset(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     let history = room.scope_of(&thread);
     thread.merge(&[set("k", "1")]).await;
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     room.advance(WATCH_EXPIRY);
 
     history.add(&numbered(1..3)).await;
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
-    assert_eq!(ear.hear().await.unwrap(), "reset v1");
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
+    assert_eq!(subscriber.recv().await.unwrap(), "reset v1");
     history.add(&numbered(3..4)).await;
-    assert_eq!(ear.hear().await.unwrap(), "#2 v1 appended 3-3");
+    assert_eq!(subscriber.recv().await.unwrap(), "#2 v1 appended 3-3");
 
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
     assert_eq!(events.counters().resets.get(), 1);
 }
 
-async fn a_restored_history_is_no_gap(room: Room) {
+async fn a_restored_history_causes_no_reset(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     let history = room.scope_of(&thread);
-    let mut ear = Ear::of(&events, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
     thread.merge(&[set("k", "1")]).await;
     history.add(&numbered(1..3)).await;
     thread.destroy().await;
-    assert_eq!(ear.hear_all(3).await[2], "#3 v1 destroyed");
+    assert_eq!(subscriber.recv_many(3).await[2], "#3 v1 destroyed");
 
     let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
     assert!(restored.unwrap().is_some());
     history.add(&numbered(3..4)).await;
 
     assert_eq!(
-        ear.hear_all(2).await,
+        subscriber.recv_many(2).await,
         [r#"#4 v2 created ["k"] restored"#, "#5 v2 appended 3-3"]
     );
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
     assert_eq!(events.counters().resets.get(), 0);
 }
 
-async fn a_change_that_was_not_logged_is_a_reset(room: Room) {
+async fn an_unlogged_change_causes_a_reset(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     room.advance(WATCH_EXPIRY);
 
     thread.merge(&[set("k", "2")]).await;
     thread.merge(&[set("k", "3")]).await;
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
     thread.merge(&[set("k", "4")]).await;
 
     assert_eq!(
-        ear.hear_all(2).await,
+        subscriber.recv_many(2).await,
         ["reset v3", r#"#2 v4 updated ["k"]"#],
     );
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
     assert_eq!(events.counters().resets.get(), 1);
 }
 
-async fn a_reset_comes_before_what_is_still_in_the_log(room: Room) {
+async fn a_reset_precedes_the_events_that_are_still_logged(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     room.advance(WATCH_EXPIRY);
     thread.merge(&[set("k", "2")]).await;
     thread.destroy().await;
 
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
 
-    assert_eq!(ear.hear_all(2).await, ["reset v0", "#2 v2 destroyed"]);
-    ear.is_quiet().await;
-    let mut again = Ear::after(&events, &thread, Some(ear.cursor)).await;
-    again.is_quiet().await;
+    assert_eq!(
+        subscriber.recv_many(2).await,
+        ["reset v0", "#2 v2 destroyed"]
+    );
+    subscriber.assert_quiet().await;
+    let mut again = ThreadSubscriber::after(&events, &thread, Some(subscriber.cursor)).await;
+    again.assert_quiet().await;
 }
 
-async fn an_event_that_was_trimmed_is_a_reset(room: Room) {
+async fn a_trimmed_event_causes_a_reset(room: Room) {
     let room = room
         .keeping(Retention {
             log: Duration::from_secs(60),
@@ -233,38 +236,38 @@ async fn an_event_that_was_trimmed_is_a_reset(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let mut ear = Ear::of(&events, &thread).await;
-    let cursor = ear.cursor;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
+    let cursor = subscriber.cursor;
     thread.merge(&[set("k", "2")]).await;
-    ear.hear().await.unwrap();
-    drop(ear);
+    subscriber.recv().await.unwrap();
+    drop(subscriber);
 
     room.advance(WATCH_EXPIRY);
     room.tidy().await;
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
 
-    assert_eq!(ear.hear().await.unwrap(), "reset v2");
-    ear.is_quiet().await;
+    assert_eq!(subscriber.recv().await.unwrap(), "reset v2");
+    subscriber.assert_quiet().await;
 }
 
-async fn a_life_that_came_and_went_meanwhile_is_heard(room: Room) {
+async fn events_of_a_life_that_began_and_ended_while_disconnected_arrive(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     room.advance(WATCH_EXPIRY);
     thread.merge(&[set("k", "1")]).await;
     thread.destroy().await;
 
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
 
     assert_eq!(
-        ear.hear_all(2).await,
+        subscriber.recv_many(2).await,
         [r#"#1 v1 created ["k"]"#, "#2 v1 destroyed"]
     );
-    ear.is_quiet().await;
+    subscriber.assert_quiet().await;
 }
 
-async fn an_end_by_time_is_heard_with_the_next_life(room: Room) {
+async fn an_expiry_arrives_before_the_next_life(room: Room) {
     let events = replica(&room);
     let policy = ThreadPolicy {
         ttl: Duration::from_secs(60),
@@ -272,99 +275,99 @@ async fn an_end_by_time_is_heard_with_the_next_life(room: Room) {
     };
     let thread = room.subject_under(policy);
     thread.merge(&[set("k", "1")]).await;
-    let mut ear = Ear::of(&events, &thread).await;
-    let cursor = ear.cursor;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
+    let cursor = subscriber.cursor;
 
-    // `back` may reconnect before the expiry is noticed; `ear` was connected throughout
+    // `back` may reconnect before the expiry is noticed; `subscriber` was connected throughout
     room.advance(Duration::from_secs(61));
-    let mut back = Ear::after(&events, &thread, Some(cursor)).await;
-    for ear in [&mut ear, &mut back] {
-        assert_eq!(ear.hear().await.unwrap(), "#2 v1 expired");
+    let mut back = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
+    for subscriber in [&mut subscriber, &mut back] {
+        assert_eq!(subscriber.recv().await.unwrap(), "#2 v1 expired");
     }
     thread.merge(&[set("k", "2")]).await;
 
-    for ear in [&mut ear, &mut back] {
-        assert_eq!(ear.hear().await.unwrap(), r#"#3 v1 created ["k"]"#);
-        ear.is_quiet().await;
+    for subscriber in [&mut subscriber, &mut back] {
+        assert_eq!(subscriber.recv().await.unwrap(), r#"#3 v1 created ["k"]"#);
+        subscriber.assert_quiet().await;
     }
     assert_eq!(events.counters().resets.get(), 0);
 }
 
-async fn a_long_absence_is_caught_up_with_in_order(room: Room) {
+async fn missed_events_arrive_in_order_after_a_long_absence(room: Room) {
     const WRITES: u64 = 1_000;
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "0")]).await;
-    let cursor = Ear::of(&events, &thread).await.cursor;
+    let cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     for number in 1..=WRITES {
         thread.merge(&[set("k", &number.to_string())]).await;
     }
 
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
 
-    let heard = ear.hear_all(WRITES as usize).await;
+    let received = subscriber.recv_many(WRITES as usize).await;
     let expected = (1..=WRITES).map(|n| format!(r#"#{} v{} updated ["k"]"#, n + 1, n + 1));
-    assert!(heard.into_iter().eq(expected));
-    ear.is_quiet().await;
+    assert!(received.into_iter().eq(expected));
+    subscriber.assert_quiet().await;
 }
 
-async fn a_slow_listener_is_cut_off_and_others_are_not(room: Room) {
+async fn only_a_slow_subscriber_is_cut_off(room: Room) {
     const WRITES: usize = 300;
     let events = replica(&room);
     let thread = room.subject();
-    let mut slow = Ear::of(&events, &thread).await;
-    let mut quick = Ear::of(&events, &thread).await;
+    let mut slow = ThreadSubscriber::of(&events, &thread).await;
+    let mut quick = ThreadSubscriber::of(&events, &thread).await;
 
     for number in 0..WRITES {
         thread.merge(&[set("k", &number.to_string())]).await;
-        quick.hear().await.unwrap();
+        quick.recv().await.unwrap();
     }
 
-    let mut heard = 0;
-    while slow.hear().await.is_some() {
-        heard += 1;
+    let mut received = 0;
+    while slow.recv().await.is_some() {
+        received += 1;
     }
-    assert_eq!(heard, 128, "what the buffer holds");
+    assert_eq!(received, 128, "the capacity of the buffer");
     assert_eq!(events.counters().streams_cut_off.get(), 1);
-    let mut back = Ear::after(&events, &thread, Some(slow.cursor)).await;
+    let mut back = ThreadSubscriber::after(&events, &thread, Some(slow.cursor)).await;
     assert_eq!(
-        back.hear_all(WRITES - heard).await.last().unwrap(),
+        back.recv_many(WRITES - received).await.last().unwrap(),
         r#"#300 v300 updated ["k"]"#
     );
 }
 
-async fn a_cursor_from_a_log_that_is_gone_is_a_reset(room: Room) {
+async fn a_cursor_from_a_lost_log_causes_a_reset(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let mut cursor = Ear::of(&events, &thread).await.cursor;
+    let mut cursor = ThreadSubscriber::of(&events, &thread).await.cursor;
     cursor.position.ms += 60_000;
     cursor.stamp.version += 4;
 
-    let mut ear = Ear::after(&events, &thread, Some(cursor)).await;
+    let mut subscriber = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
     thread.merge(&[set("k", "2")]).await;
 
     assert_eq!(
-        ear.hear_all(2).await,
+        subscriber.recv_many(2).await,
         ["reset v1", r#"#2 v2 updated ["k"]"#]
     );
 }
 
-async fn listening_moves_no_expiry(room: Room) {
+async fn a_subscription_does_not_extend_the_lifetime(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let half = ThreadPolicy::THREAD.ttl / 2;
 
     room.advance(half);
-    let mut ear = Ear::of(&events, &thread).await;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
     room.advance(half + Duration::from_secs(1));
 
-    assert_eq!(ear.hear().await.unwrap(), "#2 v1 expired");
+    assert_eq!(subscriber.recv().await.unwrap(), "#2 v1 expired");
     assert!(!thread.exists().await);
 }
 
-async fn streams_come_and_go_while_events_come(room: Room) {
+async fn reconnecting_loses_no_events(room: Room) {
     let events = replica(&room);
     let thread = Arc::new(room.subject());
     let writer = tokio::spawn({
@@ -377,19 +380,20 @@ async fn streams_come_and_go_while_events_come(room: Room) {
     });
 
     // reconnect after every seventh event, and resume from the cursor of the previous stream
-    let mut ear = Ear::of(&events, &thread).await;
-    let first = ear.cursor.stamp.version;
+    let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
+    let first = subscriber.cursor.stamp.version;
     let mut versions = Vec::new();
-    let all = async {
-        while versions.last() != Some(&400) && ear.cursor.stamp.version < 400 {
-            ear.hear().await.unwrap();
-            versions.push(ear.cursor.stamp.version);
+    let read_to_end = async {
+        while versions.last() != Some(&400) && subscriber.cursor.stamp.version < 400 {
+            subscriber.recv().await.unwrap();
+            versions.push(subscriber.cursor.stamp.version);
             if versions.len() % 7 == 0 {
-                ear = Ear::after(&events, &thread, Some(ear.cursor)).await;
+                subscriber =
+                    ThreadSubscriber::after(&events, &thread, Some(subscriber.cursor)).await;
             }
         }
     };
-    soon(all).await;
+    soon(read_to_end).await;
     writer.await.unwrap();
 
     let expected: Vec<_> = (first + 1..=400).collect();
@@ -398,23 +402,23 @@ async fn streams_come_and_go_while_events_come(room: Room) {
 }
 
 over_every_store!(
-    what_happens_is_heard_in_order,
-    other_threads_are_not_heard,
-    everybody_who_listens_hears_it,
-    who_comes_back_hears_what_was_missed,
-    who_comes_back_to_another_replica_goes_on_there,
-    who_comes_back_to_what_is_as_it_was_hears_nothing,
-    appends_are_heard_among_the_changes,
-    an_append_that_was_not_logged_is_a_reset,
-    a_restored_history_is_no_gap,
-    a_change_that_was_not_logged_is_a_reset,
-    a_reset_comes_before_what_is_still_in_the_log,
-    an_event_that_was_trimmed_is_a_reset,
-    a_life_that_came_and_went_meanwhile_is_heard,
-    an_end_by_time_is_heard_with_the_next_life,
-    a_long_absence_is_caught_up_with_in_order,
-    a_slow_listener_is_cut_off_and_others_are_not,
-    a_cursor_from_a_log_that_is_gone_is_a_reset,
-    listening_moves_no_expiry,
-    streams_come_and_go_while_events_come,
+    events_arrive_in_order,
+    events_of_other_threads_do_not_arrive,
+    every_subscriber_receives_each_event,
+    a_reconnected_subscriber_receives_missed_events,
+    a_subscriber_resumes_on_another_replica,
+    a_reconnected_subscriber_of_an_unchanged_thread_receives_nothing,
+    appends_and_changes_arrive_in_order,
+    an_unlogged_append_causes_a_reset,
+    a_restored_history_causes_no_reset,
+    an_unlogged_change_causes_a_reset,
+    a_reset_precedes_the_events_that_are_still_logged,
+    a_trimmed_event_causes_a_reset,
+    events_of_a_life_that_began_and_ended_while_disconnected_arrive,
+    an_expiry_arrives_before_the_next_life,
+    missed_events_arrive_in_order_after_a_long_absence,
+    only_a_slow_subscriber_is_cut_off,
+    a_cursor_from_a_lost_log_causes_a_reset,
+    a_subscription_does_not_extend_the_lifetime,
+    reconnecting_loses_no_events,
 );

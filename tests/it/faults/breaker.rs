@@ -18,9 +18,9 @@ const CALLERS: usize = 20;
 /// Time limit for a request. Even on a busy machine, a request reaches it only if Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum 99th-percentile latency of requests that fail fast or reach an available node, even on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(4);
+const FAST_P99_MAX: Duration = Duration::from_secs(4);
 /// Time limit for a replica to notice that Redis has recovered, even on a busy machine. Probes run every second.
-const SOON: Duration = Duration::from_secs(30);
+const RECOVERY_MAX: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
 const REFUSED: &str = r#"threadkeep_store_rejected_total{reason="open"}"#;
@@ -41,16 +41,16 @@ struct Answered {
 
 impl Callers {
     async fn call(&self, threads: &[OwnThread]) {
-        join_all(threads.iter().enumerate().map(async |(place, thread)| {
+        join_all(threads.iter().enumerate().map(async |(index, thread)| {
             while !self.is_over.load(Ordering::Relaxed) {
-                self.write(place, thread).await;
+                self.write(index, thread).await;
                 sleep(Duration::from_millis(5)).await;
             }
         }))
         .await;
     }
 
-    async fn write(&self, place: usize, thread: &OwnThread) {
+    async fn write(&self, index: usize, thread: &OwnThread) {
         let sent = Instant::now();
         let answer = thread.put("state/k", "1").send().await;
         let took = sent.elapsed();
@@ -60,7 +60,7 @@ impl Callers {
         }
         assert!(took < PATIENCE + SLACK, "{took:?}");
         self.answers.lock().unwrap().push(Answered {
-            thread: place,
+            thread: index,
             sent,
             took,
             is_done: answer.status == 200,
@@ -73,17 +73,17 @@ impl Callers {
 
     fn sent_in(&self, from: Instant, to: Instant) -> Vec<Answered> {
         let answers = self.answers.lock().unwrap();
-        let is_meant = |answer: &&Answered| from <= answer.sent && answer.sent < to;
-        answers.iter().filter(is_meant).copied().collect()
+        let matches = |answer: &&Answered| from <= answer.sent && answer.sent < to;
+        answers.iter().filter(matches).copied().collect()
     }
 
     async fn await_done(&self, from: Instant, threads: usize) -> Duration {
         until(async || {
             let answers = self.sent_in(from, Instant::now());
             let mut threads = 0..threads;
-            threads.all(|place| {
-                let is_meant = |answer: &Answered| answer.thread == place && answer.is_done;
-                answers.iter().any(is_meant)
+            threads.all(|index| {
+                let matches = |answer: &Answered| answer.thread == index && answer.is_done;
+                answers.iter().any(matches)
             })
         })
         .await;
@@ -92,13 +92,13 @@ impl Callers {
 }
 
 fn percentiles(answers: &[Answered]) -> [Duration; 3] {
-    let mut all: Vec<_> = answers.iter().map(|answer| answer.took).collect();
-    all.sort_unstable();
-    assert!(all.len() >= 20, "{}", all.len());
+    let mut latencies: Vec<_> = answers.iter().map(|answer| answer.took).collect();
+    latencies.sort_unstable();
+    assert!(latencies.len() >= 20, "{}", latencies.len());
     [
-        all[all.len() / 2],
-        all[all.len() * 99 / 100],
-        all[all.len() - 1],
+        latencies[latencies.len() / 2],
+        latencies[latencies.len() * 99 / 100],
+        latencies[latencies.len() - 1],
     ]
 }
 
@@ -112,7 +112,7 @@ fn assert_logged_once(server: &Server, text: &str) {
 }
 
 #[tokio::test]
-async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
+async fn requests_fail_fast_while_redis_is_down_and_succeed_after_its_restart() {
     let redis = Arc::new(RedisServer::start());
     let proxy = Proxy::start(address(&redis));
     let server = &builder_within(PATIENCE, &url(proxy.address())).start();
@@ -146,11 +146,11 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
 
     let (down, attempts, lasted, back) = figures;
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
-    assert!(down[1] < AT_ONCE, "{down:?}");
-    assert!(back < SOON, "{back:?}");
+    assert!(down[1] < FAST_P99_MAX, "{down:?}");
+    assert!(back < RECOVERY_MAX, "{back:?}");
     // two workers, background work and health checks each try once, and again after 0.1, 0.3, 0.7, 1.5, 2.5 s, ..
-    let most = 20 + lasted.as_secs();
-    assert!(attempts < most, "{attempts} in {lasted:?}");
+    let attempts_max = 20 + lasted.as_secs();
+    assert!(attempts < attempts_max, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
     assert_eq!(server.metric(OPENINGS).await, 1);
     assert_logged_once(server, "Redis unreachable, circuit open");
@@ -158,17 +158,17 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on() {
+async fn requests_fail_fast_while_redis_hangs_and_succeed_after_it_resumes() {
     let redis = RedisServer::start();
     let server = &builder_within(PATIENCE, &redis.url()).start();
     let threads = new_threads(server, CALLERS);
     let callers = Callers::default();
     let connections = || {
         let stats = redis.call(&["INFO", "stats"]);
-        let made = stats
+        let opened = stats
             .lines()
             .find_map(|line| line.strip_prefix("total_connections_received:"));
-        made.unwrap().parse::<u64>().unwrap()
+        opened.unwrap().parse::<u64>().unwrap()
     };
 
     let (figures, ()) = join(
@@ -186,30 +186,36 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
             redis.resume();
             let back = callers.await_done(Instant::now(), CALLERS).await;
             callers.stop();
-            let made = connections() - before - 1;
-            (open - hung, percentiles(&down), made, hung.elapsed(), back)
+            let opened = connections() - before - 1;
+            (
+                open - hung,
+                percentiles(&down),
+                opened,
+                hung.elapsed(),
+                back,
+            )
         },
         callers.call(&threads),
     )
     .await;
 
-    let (open, down, made, lasted, back) = figures;
+    let (open, down, opened, lasted, back) = figures;
     println!(
-        "hangs: known after {open:?}, then answered in {down:?}, {made} connections, back after {back:?}"
+        "hangs: circuit open after {open:?}, then answered in {down:?}, {opened} connections, back after {back:?}"
     );
     // the circuit opens once a call and then a probe have timed out
     assert!(open < PATIENCE + PATIENCE / 4 + SLACK, "{open:?}");
-    assert!(down[1] < AT_ONCE, "{down:?}");
-    assert!(back < SOON, "{back:?}");
-    let most = 16 + lasted.as_secs();
-    assert!(made < most, "{made} in {lasted:?}");
+    assert!(down[1] < FAST_P99_MAX, "{down:?}");
+    assert!(back < RECOVERY_MAX, "{back:?}");
+    let opened_max = 16 + lasted.as_secs();
+    assert!(opened < opened_max, "{opened} in {lasted:?}");
     assert_eq!(server.metric(OPENINGS).await, 1);
     assert_logged_once(server, "Redis does not answer, circuit open");
     assert_logged_once(server, "Redis answers again, circuit closed");
 }
 
 #[tokio::test]
-async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() {
+async fn the_first_request_after_an_unobserved_recovery_succeeds() {
     let redis = RedisServer::start();
     let server = builder_within(PATIENCE, &redis.url()).start();
     let thread = server.client().thread();
@@ -223,11 +229,11 @@ async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() 
 
     let start = Instant::now();
     thread.put("state/k", "3").ok().await;
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    assert!(start.elapsed() < RECOVERY_MAX, "{:?}", start.elapsed());
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_call_refuses_no_other() {
+async fn the_failure_of_one_call_does_not_open_the_circuit() {
     let redis = RedisServer::start();
     let server = builder_within(super::PATIENCE, &redis.url()).start();
     let thread = server.client().thread();
@@ -254,17 +260,17 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
 }
 
 #[tokio::test]
-async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
+async fn a_dead_cluster_node_does_not_affect_the_slots_of_other_nodes() {
     const THREADS: usize = 60;
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
     let server = &builder_within(PATIENCE, &cluster.url()).start();
     let threads = new_threads(server, THREADS);
     let callers = Callers::default();
 
-    let ((its_keys, killed, gone, end), ()) = join(
+    let ((lost_keys, killed, settled, end), ()) = join(
         async {
             callers.await_done(Instant::now(), THREADS).await;
-            let its_keys = cluster.nodes[0].keys();
+            let lost_keys = cluster.nodes[0].keys();
             // kill a master, and the replica that would be promoted
             cluster.nodes[0].kill();
             cluster.nodes[3].kill();
@@ -272,37 +278,41 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
             until(async || server.metric(OPEN).await > 0).await;
             // long enough for a failover to the replica, and for earlier calls to end
             sleep(PATIENCE + Duration::from_secs(1)).await;
-            let gone = Instant::now();
+            let settled = Instant::now();
             sleep(Duration::from_secs(2)).await;
             // the probability that the node holds none of the 60 threads is (2/3)^60, or 3 in 10^11
             until(async || {
-                let answers = callers.sent_in(gone, Instant::now());
-                let of = |place| answers.iter().filter(move |answer| answer.thread == place);
-                (0..THREADS).all(|place| of(place).count() >= 20)
+                let answers = callers.sent_in(settled, Instant::now());
+                let of = |index| answers.iter().filter(move |answer| answer.thread == index);
+                (0..THREADS).all(|index| of(index).count() >= 20)
             })
             .await;
             callers.stop();
-            (its_keys, killed, gone, Instant::now())
+            (lost_keys, killed, settled, Instant::now())
         },
         callers.call(&threads),
     )
     .await;
 
-    let is_lost = |place: &usize| its_keys.iter().any(|key| key.contains(&threads[*place].id));
+    let is_lost = |index: &usize| {
+        lost_keys
+            .iter()
+            .any(|key| key.contains(&threads[*index].id))
+    };
     let (lost, others): (Vec<_>, Vec<_>) = (0..THREADS).partition(is_lost);
-    let of = |places: &[usize], from| {
+    let of = |indexes: &[usize], from| {
         let answers = callers.sent_in(from, end).into_iter();
         let answers: Vec<_> = answers
-            .filter(|answer| places.contains(&answer.thread))
+            .filter(|answer| indexes.contains(&answer.thread))
             .collect();
         percentiles(&answers)
     };
-    for answer in callers.sent_in(gone, end) {
+    for answer in callers.sent_in(settled, end) {
         assert_ne!(answer.is_done, lost.contains(&answer.thread), "{answer:?}");
     }
-    let (of_gone, of_others) = (of(&lost, gone), of(&others, killed));
-    println!("a node is gone: refused in {of_gone:?}, others served in {of_others:?}");
-    assert!(of_gone[1] < AT_ONCE, "{of_gone:?}");
-    assert!(of_others[1] < AT_ONCE, "{of_others:?}");
+    let (of_lost, of_others) = (of(&lost, settled), of(&others, killed));
+    println!("a node is gone: refused in {of_lost:?}, others served in {of_others:?}");
+    assert!(of_lost[1] < FAST_P99_MAX, "{of_lost:?}");
+    assert!(of_others[1] < FAST_P99_MAX, "{of_others:?}");
     assert!(of_others[2] < PATIENCE + SLACK, "{of_others:?}");
 }

@@ -35,7 +35,7 @@ fn push(thread: &OwnThread, number: u64) -> Request {
 fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
     let of_a_scope = |path: &str, rest: &str| {
         let body = format!(r#"{{"scope":"thread:current"{rest}}}"#);
-        thread.post_beside(&format!("/v1/scopes/{path}"), &body)
+        thread.post_with_thread_id(&format!("/v1/scopes/{path}"), &body)
     };
     let entry = |path: &str| format!("/v1/kv/space{path}");
     let by_key = |request: Request| request.bearer(API_SECRET);
@@ -67,7 +67,7 @@ async fn assert_unconfirmed_in_time(requests: Vec<Request>) {
 }
 
 #[tokio::test]
-async fn what_is_answered_is_on_the_replica() {
+async fn an_acknowledged_write_is_on_the_replica() {
     let redis = Replicated::start();
     let server = patient(&redis.master);
     let client = server.client();
@@ -87,7 +87,7 @@ async fn what_is_answered_is_on_the_replica() {
 }
 
 #[tokio::test]
-async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
+async fn an_unconfirmed_write_is_confirmed_by_a_retry() {
     let redis = Replicated::start();
     let server = waiting(&redis.master);
     let client = server.client();
@@ -100,14 +100,14 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
     // retry until Redis replies before the deadline, because only then does the error mention the confirmation
     until(async || {
         let start = Instant::now();
-        let told = push(&thread, 10).refused(503, "store_unavailable").await;
+        let problem = push(&thread, 10).refused(503, "store_unavailable").await;
         assert!(start.elapsed() < TIMEOUT + SLACK, "{:?}", start.elapsed());
-        told["detail"].as_str().unwrap().contains("confirmed")
+        problem["detail"].as_str().unwrap().contains("confirmed")
     })
     .await;
-    // the write took effect, but repeats over other connections do not confirm it
+    // the write took effect, but retries over other connections do not confirm it
     assert_unconfirmed_in_time((0..4).map(|_| push(&thread, 10)).collect()).await;
-    // a repeat through a different server does not confirm the write either
+    // a retry through a different server does not confirm the write either
     let other = server.settings().start();
     let elsewhere = other.client().thread_of(&thread.id);
     assert_unconfirmed_in_time(vec![push(&elsewhere, 10)]).await;
@@ -136,9 +136,9 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
     .await;
     let found = super::distinct_numbers(&thread, "messages").await;
     assert_eq!(found, (0..=10).collect());
-    for place in 0..writes(&thread, &client).len() {
+    for index in 0..writes(&thread, &client).len() {
         until(async || {
-            let status = writes(&thread, &client).remove(place).send().await.status;
+            let status = writes(&thread, &client).remove(index).send().await.status;
             assert!([200, 201, 204, 503].contains(&status), "{status}");
             status != 503
         })
@@ -147,7 +147,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
 }
 
 #[tokio::test]
-async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write() {
+async fn a_missing_replica_is_reported_at_startup_and_by_each_write() {
     // an eighth of this time limit is reserved for a late reply from Redis
     const TIMEOUT: Duration = Duration::from_secs(4);
     unless_paused(Duration::from_millis(200), async || {
@@ -168,7 +168,7 @@ async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write()
         }
         assert_eq!(sample(&client, &UNCONFIRMED).await, 3.0);
         // all of these writes used one connection
-        assert_eq!(of_writes(&redis), 1);
+        assert_eq!(write_connections(&redis), 1);
 
         let port = redis.port().to_string();
         let _replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
@@ -179,18 +179,18 @@ async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write()
 }
 
 #[tokio::test]
-async fn connections_of_writes_are_bounded_and_do_not_stay() {
+async fn connections_for_writes_are_bounded_and_closed_when_idle() {
     let redis = Replicated::start();
     let server = patient(&redis.master);
     let client = server.client();
     let write = async |_| client.thread().put("state/k", "1").ok().await;
 
     join_all((0..200).map(write)).await;
-    let made = of_writes(&redis.master);
+    let made = write_connections(&redis.master);
     // each of two workers opens up to 16 connections
     assert!((1..=2 * 16).contains(&made), "{made}");
 
-    until(async || of_writes(&redis.master) == 0).await;
+    until(async || write_connections(&redis.master) == 0).await;
     client.thread().put("state/k", "1").ok().await;
 }
 
@@ -200,7 +200,7 @@ const WRITERS: usize = 64;
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
-async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait() {
+async fn confirmed_writes_open_few_connections_while_redis_hangs() {
     let redis = Replicated::start();
     let link = Proxy::start(address(&redis.master));
     let server = &servers_waiting(&[url(link.address())], 1)[0];
@@ -217,22 +217,25 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
         .await;
     };
     write_for(Duration::from_millis(500)).await;
-    assert!(of_writes(&redis.master) > 0);
+    assert!(write_connections(&redis.master) > 0);
 
     for mode in [Mode::Hanging, Mode::Losing] {
         let (before, start) = (link.accepted(), Instant::now());
         link.set(mode);
         write_for(2 * TIMEOUT).await;
-        let made = link.accepted() - before;
+        let opened = link.accepted() - before;
         link.set(Mode::Open);
 
         // on a busy machine, the writes may take longer than four seconds and open more connections
-        let most = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
-        assert!((1..=most).contains(&made), "{mode:?}: {made} of {most}");
+        let opened_max = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
+        assert!(
+            (1..=opened_max).contains(&opened),
+            "{mode:?}: {opened} of {opened_max}"
+        );
         until(async || threads[0].put("state/k", "2").send().await.status == 200).await;
         write_for(Duration::from_millis(500)).await;
         println!(
-            "{mode:?}: {made} connections, {} after it",
+            "{mode:?}: {opened} connections, {} after it",
             link.accepted() - before
         );
     }
@@ -241,7 +244,7 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
     }
 }
 
-fn of_writes(redis: &RedisServer) -> usize {
+fn write_connections(redis: &RedisServer) -> usize {
     let list = redis.call(&["CLIENT", "LIST"]);
     list.lines()
         .filter(|line| line.contains("cmd=wait"))

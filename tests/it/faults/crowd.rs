@@ -35,12 +35,12 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
 /// closes connections that stay silent for too long.
 const WAVE: usize = 250;
 
-/// Pushes all numbers concurrently. Calls `go_on` once all pushes that exceed the limits on running and waiting calls
-/// have been rejected. Returns the numbers that took effect, and how long each rejection took.
+/// Pushes all numbers concurrently. Calls `when_full` once all pushes over the limits on running and waiting calls have
+/// been rejected. Returns the numbers that took effect, and how long each rejection took.
 async fn push_all(
     server: &Server,
     thread: &OwnThread,
-    go_on: impl AsyncFnOnce(),
+    when_full: impl AsyncFnOnce(),
 ) -> (HashSet<u64>, Vec<Duration>) {
     let begun = watch::Sender::new(0);
     let pushing = join_all((0..REQUESTS).map(async |number| {
@@ -59,7 +59,7 @@ async fn push_all(
             .await;
         }
         until(async || refused(server).await == REQUESTS - IN_FLIGHT - WAITING).await;
-        go_on().await;
+        when_full().await;
     };
     let (answers, ()) = join(pushing, beginning).await;
     let (mut done, mut refused) = (HashSet::new(), Vec::new());
@@ -92,7 +92,7 @@ async fn refused(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
+async fn calls_over_the_limits_are_rejected_and_waiting_calls_run_once() {
     let redis = redis::shared();
     let (server, proxy) = patient(&redis);
     let thread = server.client().thread();
@@ -122,7 +122,7 @@ async fn what_is_too_much_is_refused_at_once_and_what_waits_is_done_once() {
 }
 
 #[tokio::test]
-async fn who_gives_up_leaves_the_place_to_others() {
+async fn abandoned_calls_release_their_permits() {
     let redis = RedisServer::start();
     let proxy = Proxy::start(address(&redis));
     let settings = RedisSettings {
@@ -152,8 +152,8 @@ async fn who_gives_up_leaves_the_place_to_others() {
         () = until(all_wait) => {}
     }
 
-    let left = store.links().unwrap();
-    assert_eq!((left.in_flight, left.waiting), (0, 0));
+    let after = store.links().unwrap();
+    assert_eq!((after.in_flight, after.waiting), (0, 0));
     proxy.set(Mode::Open);
     assert!(store.get_thread(&id, Reader::ALL).await.unwrap().is_none());
 }

@@ -25,7 +25,7 @@ const FAULT_DURATION: Duration = Duration::from_secs(20);
 /// Minimum number of replicas to kill, even if a busy machine is slow to start new ones.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
-/// Time limit for the report of the last end, even on a busy machine.
+/// Time limit for the webhook to report the end of the last thread. Long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
@@ -50,34 +50,34 @@ impl Replicas {
 
     fn client(&self) -> Option<Client> {
         let first = rand::random_range(0..REPLICAS);
-        let mut places = (0..REPLICAS).map(|n| (first + n) % REPLICAS);
-        places.find_map(|place| {
-            let running = self.running[place].lock().unwrap();
+        let mut indexes = (0..REPLICAS).map(|n| (first + n) % REPLICAS);
+        indexes.find_map(|index| {
+            let running = self.running[index].lock().unwrap();
             running.as_ref().map(|server| server.client())
         })
     }
 
-    fn replace(&self, place: usize) {
-        let server = self.running[place].lock().unwrap().take();
+    fn replace(&self, index: usize) {
+        let server = self.running[index].lock().unwrap().take();
         if let Some(server) = server {
             server.kill();
         }
         std::thread::sleep(Duration::from_millis(rand::random_range(0..500)));
         let server = self.settings.clone().start();
-        *self.running[place].lock().unwrap() = Some(Arc::new(server));
+        *self.running[index].lock().unwrap() = Some(Arc::new(server));
     }
 }
 
 #[tokio::test]
-async fn an_end_is_told_once_though_replicas_are_killed() {
+async fn each_end_is_reported_once_while_replicas_are_killed() {
     let redis = RedisServer::start();
 
-    each_end_is_told_once(&redis, async |replicas, over| {
+    assert_each_end_is_reported_once(&redis, async |replicas, deadline| {
         let mut kills = 0;
-        while Instant::now() < over || kills < KILLS {
+        while Instant::now() < deadline || kills < KILLS {
             let replicas = Arc::clone(&replicas);
-            let place = rand::random_range(0..REPLICAS);
-            spawn_blocking(move || replicas.replace(place))
+            let index = rand::random_range(0..REPLICAS);
+            spawn_blocking(move || replicas.replace(index))
                 .await
                 .unwrap();
             kills += 1;
@@ -87,11 +87,11 @@ async fn an_end_is_told_once_though_replicas_are_killed() {
 }
 
 #[tokio::test]
-async fn an_end_is_told_once_though_redis_is_killed() {
+async fn each_end_is_reported_once_while_redis_is_killed() {
     let redis = Arc::new(RedisServer::start_with(&DURABLE));
 
-    each_end_is_told_once(&redis, async |_, over| {
-        while Instant::now() < over {
+    assert_each_end_is_reported_once(&redis, async |_, deadline| {
+        while Instant::now() < deadline {
             sleep(FAULT_DURATION / 5).await;
             redis.kill();
             let back = Arc::clone(&redis);
@@ -101,7 +101,10 @@ async fn an_end_is_told_once_though_redis_is_killed() {
     .await;
 }
 
-async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Replicas>, Instant)) {
+async fn assert_each_end_is_reported_once(
+    redis: &RedisServer,
+    inject_faults: impl AsyncFn(Arc<Replicas>, Instant),
+) {
     let receiver = Receiver::start().await;
     let replicas = Replicas::start(redis);
     let hook = format!(
@@ -113,15 +116,15 @@ async fn each_end_is_told_once(redis: &RedisServer, trouble: impl AsyncFn(Arc<Re
     made.ok().await;
 
     let ids: Vec<_> = (0..THREADS).map(|_| new_id()).collect();
-    let over = Instant::now() + FAULT_DURATION;
+    let deadline = Instant::now() + FAULT_DURATION;
     let shares = ids.chunks(THREADS / WRITERS);
     let writing = join_all(shares.map(|share| write(&replicas, share)));
-    join(writing, trouble(Arc::clone(&replicas), over)).await;
+    join(writing, inject_faults(Arc::clone(&replicas), deadline)).await;
 
-    let told = await_all_deliveries(&receiver).await;
-    assert_eq!(told.len(), THREADS);
+    let delivered = await_all_deliveries(&receiver).await;
+    assert_eq!(delivered.len(), THREADS);
     let threads: HashSet<_> = ids.iter().cloned().collect();
-    for (subject, state) in told.into_values() {
+    for (subject, state) in delivered.into_values() {
         assert!(threads.contains(&subject));
         assert_eq!(state, serde_json::json!({ "its": subject }));
     }
@@ -155,11 +158,15 @@ async fn write(replicas: &Replicas, ids: &[String]) {
 async fn await_all_deliveries(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {
-        let told = distinct(receiver);
-        if told.len() >= THREADS {
-            return told;
+        let delivered = distinct(receiver);
+        if delivered.len() >= THREADS {
+            return delivered;
         }
-        assert!(start.elapsed() < WAIT_LIMIT, "only {} came", told.len());
+        assert!(
+            start.elapsed() < WAIT_LIMIT,
+            "only {} arrived",
+            delivered.len()
+        );
         // poll rarely, because polling also loads the machine
         sleep(Duration::from_millis(500)).await;
     }
@@ -170,9 +177,9 @@ fn distinct(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)>
     for delivery in receiver.taken(HOOK) {
         let event = delivery.json();
         let subject = event["subject"].as_str().unwrap().to_owned();
-        let told = (subject, event["data"]["state"].clone());
-        let known = distinct.insert(delivery.id().to_owned(), told.clone());
-        assert!(known.is_none_or(|known| known == told));
+        let end = (subject, event["data"]["state"].clone());
+        let previous = distinct.insert(delivery.id().to_owned(), end.clone());
+        assert!(previous.is_none_or(|previous| previous == end));
     }
     distinct
 }

@@ -32,7 +32,7 @@ async fn kill_under_load(
             master.kill();
             let start = Instant::now();
             if wait_replicas > 0 {
-                until(async || is(replica, "role:master")).await;
+                until(async || has_role(replica, "role:master")).await;
                 println!("the replica was promoted after {:?}", start.elapsed());
                 master.restart();
                 follow();
@@ -54,9 +54,9 @@ fn two_servers(url: &str, wait_replicas: u16) -> Vec<Server> {
 }
 
 /// Returns whether `server` reports `role`. Calls fail while a sentinel is changing the role.
-fn is(server: &RedisServer, role: &str) -> bool {
-    let told = server.try_call(&["INFO", "replication"]);
-    told.is_ok_and(|told| told.contains(role))
+fn has_role(server: &RedisServer, role: &str) -> bool {
+    let info = server.try_call(&["INFO", "replication"]);
+    info.is_ok_and(|info| info.contains(role))
 }
 
 /// Retries until a failover loses less than 1% of the acknowledged writes. On a busy machine, individual failovers may
@@ -99,7 +99,7 @@ async fn kill_a_master_of_a_cluster(wait_replicas: u16) -> Account {
 }
 
 #[tokio::test]
-async fn a_cluster_goes_on_after_a_master_was_killed() {
+async fn a_cluster_recovers_after_a_master_is_killed() {
     unless_paused(PAUSE, async || {
         assert_loses_little(async || kill_a_master_of_a_cluster(0).await).await;
     })
@@ -107,12 +107,11 @@ async fn a_cluster_goes_on_after_a_master_was_killed() {
 }
 
 #[tokio::test]
-async fn a_cluster_loses_no_confirmed_write_with_a_master_that_was_killed() {
+async fn a_cluster_loses_no_confirmed_write_when_a_master_is_killed() {
     unless_paused(PAUSE, async || {
         let account = kill_a_master_of_a_cluster(1).await;
 
         assert_eq!(account.lost, 0);
-        // otherwise the test proves nothing
         assert!(account.unavailable > 0);
     })
     .await;
@@ -138,7 +137,7 @@ async fn kill_a_master_with_sentinels(wait_replicas: u16) -> Account {
 }
 
 #[tokio::test]
-async fn the_replica_that_sentinels_promote_is_found() {
+async fn servers_find_the_replica_that_sentinels_promote() {
     assert_loses_little(async || kill_a_master_with_sentinels(0).await).await;
 }
 
@@ -151,23 +150,23 @@ async fn the_replica_that_sentinels_promote_has_each_confirmed_write() {
 }
 
 #[tokio::test]
-async fn a_failover_by_hand_is_followed_at_once() {
+async fn servers_follow_a_manual_failover() {
     let watched = Watched::start();
     let servers = servers(&[watched.url()]);
     let thread = servers[0].client().thread();
     write(&thread, "1").await;
 
     watched.sentinels[0].call(&["SENTINEL", "FAILOVER", MASTER]);
-    until(async || is(&watched.servers[0], "role:slave")).await;
+    until(async || has_role(&watched.servers[0], "role:slave")).await;
     let start = Instant::now();
     let works = async || thread.put("state/k", "2").send().await.status == 200;
     until(works).await;
 
     println!(
-        "after a failover by hand: written to again after {:?}",
+        "after a manual failover: written to again after {:?}",
         start.elapsed()
     );
     assert!(start.elapsed() < RECOVERY);
     assert_eq!(thread.state().await, r#"{"k":2}"#);
-    assert!(is(&watched.servers[1], "role:master"));
+    assert!(has_role(&watched.servers[1], "role:master"));
 }

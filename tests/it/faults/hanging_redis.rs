@@ -90,7 +90,7 @@ const CONNECTIONS: f64 = 12.0;
 const CONNECTIONS_OF_WRITES: f64 = 2.0 * (16.0 + 4.0);
 
 #[tokio::test]
-async fn a_redis_that_hangs_for_5_s_gets_no_storm_of_connections() {
+async fn a_hanging_redis_gets_few_new_connections() {
     let redis = RedisServer::start();
 
     let made = hang_under_load(&redis, 0).await;
@@ -99,7 +99,7 @@ async fn a_redis_that_hangs_for_5_s_gets_no_storm_of_connections() {
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_gets_no_storm_of_connections_of_writes_that_wait() {
+async fn a_hanging_redis_gets_few_new_connections_from_confirmed_writes() {
     let servers = Replicated::start();
 
     let made = hang_under_load(&servers.master, 1).await;

@@ -33,7 +33,7 @@ struct Load {
 }
 
 #[tokio::test]
-async fn every_write_that_was_answered_200_is_there_after_redis_was_killed() {
+async fn every_acknowledged_write_survives_a_kill_of_redis() {
     let redis = Arc::new(RedisServer::start_with(&DURABLE));
     let servers = servers(&[redis.url(), redis.url(), redis.url()]);
     let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
@@ -69,8 +69,8 @@ async fn every_write_that_was_answered_200_is_there_after_redis_was_killed() {
 
 impl Load {
     async fn write(&self, writer: usize) -> Vec<u64> {
-        let place = writer % self.threads.len();
-        let (thread, seen) = (&self.threads[place], &self.seen[place]);
+        let index = writer % self.threads.len();
+        let (thread, seen) = (&self.threads[index], &self.seen[index]);
         let mut done = Vec::new();
         while !self.is_over.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

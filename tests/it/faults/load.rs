@@ -70,7 +70,7 @@ impl Load {
         let before: HashMap<_, _> = self.writers.iter().map(done).enumerate().collect();
         crate::support::until(async || {
             let mut now = self.writers.iter().map(done).enumerate();
-            now.all(|(place, now)| now >= before[&place] + count)
+            now.all(|(index, now)| now >= before[&index] + count)
         })
         .await;
     }
@@ -113,8 +113,8 @@ impl Writer {
     /// Returns whether the push succeeded. Each attempt uses a different server.
     async fn push(&self, number: u64, attempts: u64) -> bool {
         let start = Instant::now();
-        let place = (number + attempts) as usize % self.threads.len();
-        let thread = &self.threads[place];
+        let index = (number + attempts) as usize % self.threads.len();
+        let thread = &self.threads[index];
         let push = thread.post("state/messages/push", &number.to_string());
         let push = match self.is_idempotent {
             true => push.header("idempotency-key", format!("message-{number}")),

@@ -3,7 +3,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::Backend;
 
 #[tokio::test]
-async fn every_request_is_done_though_the_scripts_are_gone() {
+async fn every_request_succeeds_after_a_flush_of_the_scripts() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let thread = server.client().thread();

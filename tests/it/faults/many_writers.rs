@@ -9,7 +9,7 @@ const MESSAGES: u64 = 10_000;
 const WRITERS: usize = 64;
 
 #[tokio::test]
-async fn ten_thousand_pushes_by_64_writers_over_3_servers_are_all_there() {
+async fn ten_thousand_pushes_by_64_writers_over_3_servers_are_all_stored() {
     let redis = redis::shared();
     let urls = [redis.url(), redis.url(), redis.url()];
     let servers = servers_within(PATIENCE, &urls, 0);
@@ -36,8 +36,8 @@ async fn ten_thousand_pushes_by_64_writers_over_3_servers_are_all_there() {
 
     let mut receipts = receipts.concat();
     receipts.sort_unstable();
-    let wanted: Vec<_> = (1..=MESSAGES).map(|n| (n, n)).collect();
-    assert_eq!(receipts, wanted);
+    let expected: Vec<_> = (1..=MESSAGES).map(|n| (n, n)).collect();
+    assert_eq!(receipts, expected);
     let found = distinct_numbers(&threads[0], "messages").await;
     assert_eq!(found, (0..MESSAGES).collect());
     assert_eq!(threads[1].object().await["version"], MESSAGES);

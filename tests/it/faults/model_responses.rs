@@ -14,7 +14,7 @@ use crate::support::upstream::{Reply, Upstream};
 const STEPS: usize = 4;
 
 #[tokio::test]
-async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
+async fn a_turn_resumes_after_an_outage_of_redis_and_runs_each_call_once() {
     for is_killed in [false, true] {
         let redis = Arc::new(RedisServer::start_with(&DURABLE));
         let upstream = Upstream::start().await;
@@ -29,7 +29,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
             )
             .set("THREADKEEP_MODELS", "m main")
             .start();
-        let ask = |method, path: &str| server.client().request(method, path).bearer(API_SECRET);
+        let request = |method, path: &str| server.client().request(method, path).bearer(API_SECRET);
         let gate = upstream.hold();
         upstream.answer_with(|request| {
             let messages = request.messages().iter();
@@ -43,7 +43,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
         let tools =
             json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory"}]);
         let body = json!({"model": "m", "conversation": id, "tools": tools, "input": "count"});
-        let turn = ask(Method::POST, "/v1/responses").json(&body.to_string());
+        let turn = request(Method::POST, "/v1/responses").json(&body.to_string());
         let turn = tokio::spawn(turn.ok());
         for _ in 0..STEPS / 2 {
             gate.waiting(1).await;
@@ -57,7 +57,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
         }
         // the answer arrives while the store is unavailable
         gate.open();
-        until(async || ask(Method::GET, "/readyz").send().await.status == 503).await;
+        until(async || request(Method::GET, "/readyz").send().await.status == 503).await;
         let back = Arc::clone(&redis);
         let restoring = spawn_blocking(move || match is_killed {
             true => back.restart(),
@@ -75,7 +75,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
             "/v1/conversations/{}/items?limit=100",
             id.replace("thrd_", "conv_")
         );
-        let items = || ask(Method::GET, &format!("/openai{path}")).send();
+        let items = || request(Method::GET, &format!("/openai{path}")).send();
         until(async || items().await.status == 200).await;
         let items = items().await.json();
         assert_eq!(items["data"].as_array().unwrap().len(), STEPS + 2);

@@ -17,7 +17,7 @@ use crate::support::redis::RedisServer;
 use crate::support::unless_paused;
 
 /// Delay of each reply. With `IN_FLIGHT` calls at a time, Redis can answer at most 200 calls a second.
-const LATENESS: Duration = Duration::from_millis(20);
+const REPLY_DELAY: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 4;
 const TICK: Duration = Duration::from_millis(5);
 const CALLS_PER_TICK: usize = 3;
@@ -48,7 +48,7 @@ async fn relay(client: TcpStream, server: SocketAddr) {
     tokio::spawn(async move {
         let mut buffer = vec![0; 65_536];
         while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
-            late.send((Instant::now() + LATENESS, buffer[..count].to_vec()))
+            late.send((Instant::now() + REPLY_DELAY, buffer[..count].to_vec()))
                 .ok();
         }
     });
@@ -61,7 +61,7 @@ async fn relay(client: TcpStream, server: SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() {
+async fn an_overloaded_redis_keeps_answering_over_the_same_connections() {
     unless_paused(Duration::from_millis(100), overload).await;
 }
 
@@ -104,7 +104,7 @@ async fn overload() {
 
     // even a busy machine completes some calls in each second
     assert!(done[1..SECONDS].iter().all(|done| *done > 50), "{done:?}");
-    assert!(timed_out < 50, "{timed_out} were sent and not waited for");
+    assert!(timed_out < 50, "{timed_out} calls timed out");
     let made = connections.load(Ordering::Relaxed) - before;
     assert!(made < 5, "{made} connections");
 }

@@ -10,13 +10,13 @@ use crate::support::redis;
 use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 6;
-const LASTS: Duration = Duration::from_secs(6);
+const PARTITION_DURATION: Duration = Duration::from_secs(6);
 /// Maximum number of connections that a server opens in ten seconds, during and after a partition. Two workers,
 /// background work and health checks each retry after a timeout of 2 s.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]
-async fn a_replica_that_is_cut_off_from_redis_disturbs_no_other() {
+async fn a_replica_that_is_cut_off_from_redis_does_not_affect_others() {
     unless_paused(Duration::from_millis(300), cut_off).await;
 }
 
@@ -38,7 +38,7 @@ async fn cut_off() {
             }
             let (before, start) = (link.accepted(), Instant::now());
             link.set(Mode::Losing);
-            sleep(LASTS).await;
+            sleep(PARTITION_DURATION).await;
             others.await_more(20).await;
             let still = servers[0].client().get("/readyz").send().await.status;
             assert_eq!(still, 503);
@@ -75,10 +75,10 @@ async fn cut_off() {
     assert!(cut_off.unavailable > 0 && around.unavailable > 0);
     assert_eq!(others.unavailable, 0);
     let longest = others.gaps.last().unwrap();
-    assert!(*longest < LASTS / 4, "{longest:?}");
+    assert!(*longest < PARTITION_DURATION / 4, "{longest:?}");
     assert!(made > 0);
-    let most = CONNECTIONS.max(lasted.as_secs() * CONNECTIONS / 10);
-    assert!(made <= most, "{made}");
+    let made_max = CONNECTIONS.max(lasted.as_secs() * CONNECTIONS / 10);
+    assert!(made <= made_max, "{made}");
     let ready = async || servers[0].client().get("/readyz").send().await.status == 200;
     until(ready).await;
 }

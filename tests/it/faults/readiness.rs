@@ -6,15 +6,15 @@ use crate::support::redis::RedisServer;
 use crate::support::server::Server;
 use crate::support::until;
 
-/// Tests that a server is not ready after the command `refuse`, and ready again after the command `take`.
-async fn follows(refuse: &[&str], take: &[&str]) {
+/// Asserts that a server is not ready after the command `break_writes`, and ready again after `restore_writes`.
+async fn assert_readiness_follows(break_writes: &[&str], restore_writes: &[&str]) {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
     let server = &servers[0];
     let answers = async |status| server.client().get("/readyz").send().await.status == status;
     until(async || answers(200).await).await;
 
-    redis.call(refuse);
+    redis.call(break_writes);
     until(async || answers(503).await).await;
     let answer = server.client().get("/readyz").send().await;
     let problem = answer.json();
@@ -24,7 +24,7 @@ async fn follows(refuse: &[&str], take: &[&str]) {
     assert!(answer.header("retry-after").is_some());
     server.client().get("/healthz").ok().await;
     assert_eq!(write(server).await, 503);
-    redis.call(take);
+    redis.call(restore_writes);
     until(async || answers(200).await).await;
     until(async || write(server).await == 200).await;
 }
@@ -37,13 +37,13 @@ async fn write(server: &Server) -> u16 {
 #[tokio::test]
 async fn a_full_redis_is_not_ready() {
     let bytes = |bytes: &'static str| ["CONFIG", "SET", "maxmemory", bytes];
-    follows(&bytes("1"), &bytes("0")).await;
+    assert_readiness_follows(&bytes("1"), &bytes("0")).await;
 }
 
 #[tokio::test]
 async fn a_replica_is_not_ready() {
     // nothing listens on port 1
-    follows(
+    assert_readiness_follows(
         &["REPLICAOF", "127.0.0.1", "1"],
         &["REPLICAOF", "NO", "ONE"],
     )
@@ -51,13 +51,13 @@ async fn a_replica_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_only_read_is_not_ready() {
+async fn a_server_with_a_read_only_user_is_not_ready() {
     let rights = |rights: &'static str| ["ACL", "SETUSER", "default", rights];
-    follows(&rights("-@write"), &rights("+@write")).await;
+    assert_readiness_follows(&rights("-@write"), &rights("+@write")).await;
 }
 
 #[tokio::test]
-async fn a_redis_that_was_set_to_evict_threads_is_not_ready_and_serves() {
+async fn a_server_whose_redis_may_evict_threads_is_not_ready_but_serves() {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
     let server = &servers[0];
@@ -73,7 +73,7 @@ async fn a_redis_that_was_set_to_evict_threads_is_not_ready_and_serves() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_probes_logs_that_redis_was_set_to_evict_threads() {
+async fn a_server_that_is_not_probed_logs_that_redis_may_evict_threads() {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
 
@@ -83,7 +83,7 @@ async fn a_server_that_nobody_probes_logs_that_redis_was_set_to_evict_threads() 
 }
 
 #[tokio::test]
-async fn health_checks_cost_redis_one_write_a_second_at_most() {
+async fn health_checks_cause_at_most_one_write_a_second() {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
     let client = servers[0].client();

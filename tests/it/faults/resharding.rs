@@ -10,7 +10,7 @@ use super::servers_waiting;
 use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
-const LASTS: Duration = Duration::from_secs(10);
+const MOVING_TIME: Duration = Duration::from_secs(10);
 /// Time limit for moving slots until clients have received every kind of redirection.
 const MOVING_TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Redirections for keys of a slot that is moving or has moved. Omits `TRYAGAIN`, which is too rare: a call receives it
@@ -18,20 +18,20 @@ const MOVING_TIME_LIMIT: Duration = Duration::from_secs(300);
 const REDIRECTIONS: [&str; 2] = ["ASK", "MOVED"];
 
 #[tokio::test]
-async fn each_acknowledged_write_is_there_once_though_slots_move() {
-    move_slots_under_load(0, LASTS).await;
+async fn each_acknowledged_write_is_stored_once_while_slots_move() {
+    move_slots_under_load(0, MOVING_TIME).await;
 }
 
 #[tokio::test]
-async fn writes_that_wait_for_a_replica_follow_slots_that_move() {
-    move_slots_under_load(1, LASTS / 2).await;
+async fn confirmed_writes_follow_slots_that_move() {
+    move_slots_under_load(1, MOVING_TIME / 2).await;
 }
 
 /// Runs the tests one at a time. Each test has its own cluster, whose nodes are all busy while slots move.
-static TURN: Mutex<()> = Mutex::const_new(());
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
-    let _turn = TURN.lock().await;
+async fn move_slots_under_load(wait_replicas: u16, duration: Duration) {
+    let _guard = ONE_AT_A_TIME.lock().await;
     // a busy machine must not cause a failover
     let no_failover = ["--cluster-replica-no-failover", "yes"];
     let cluster = Arc::new(RedisCluster::start_with(&no_failover));
@@ -43,7 +43,7 @@ async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
         async {
             load.await_more(1).await;
             let moving = Arc::clone(&cluster);
-            let moved = spawn_blocking(move || move_slots(&moving, lasts))
+            let moved = spawn_blocking(move || move_slots(&moving, duration))
                 .await
                 .unwrap();
             load.await_more(1).await;
@@ -55,20 +55,20 @@ async fn move_slots_under_load(wait_replicas: u16, lasts: Duration) {
     .await;
 
     let account = load.account().await;
-    let said = REDIRECTIONS.map(|kind| (kind, cluster.errors(kind)));
+    let redirections = REDIRECTIONS.map(|kind| (kind, cluster.errors(kind)));
     println!(
-        "{moved} slots moved, wait_replicas {wait_replicas}: {account:?}; nodes said {said:?}"
+        "{moved} slots moved, wait_replicas {wait_replicas}: {account:?}; redirections {redirections:?}"
     );
     assert_eq!(account.lost, 0);
-    // otherwise the test proves nothing
-    assert!(said.iter().all(|&(_, times)| times > 0));
+    // without redirections, the test would prove nothing
+    assert!(redirections.iter().all(|&(_, times)| times > 0));
 }
 
-fn move_slots(cluster: &RedisCluster, lasts: Duration) -> usize {
+fn move_slots(cluster: &RedisCluster, duration: Duration) -> usize {
     let start = Instant::now();
     let saw_each_redirection = || REDIRECTIONS.iter().all(|kind| cluster.errors(kind) > 0);
     let mut moved = 0;
-    while start.elapsed() < lasts
+    while start.elapsed() < duration
         || (start.elapsed() < MOVING_TIME_LIMIT && !saw_each_redirection())
     {
         let [mut from, mut to] = [&cluster.nodes[0], &cluster.nodes[1]];

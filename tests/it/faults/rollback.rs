@@ -14,7 +14,7 @@ async fn kill_and_restart(redis: &Arc<RedisServer>, thread: &OwnThread) {
     until(async || thread.get("state").send().await.status == 200).await;
 }
 
-async fn is_known(thread: &OwnThread, tag: &str) -> bool {
+async fn is_not_modified(thread: &OwnThread, tag: &str) -> bool {
     let read = thread
         .get("state")
         .header("if-none-match", tag)
@@ -24,11 +24,11 @@ async fn is_known(thread: &OwnThread, tag: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_written_again() {
+async fn an_etag_of_a_lost_version_matches_only_once_that_version_is_written_again() {
     let redis = Arc::new(RedisServer::start());
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let thread = server.client().thread();
-    let kept = thread.put("state/k", "1").ok().await;
+    let saved = thread.put("state/k", "1").ok().await;
     redis.call(&["SAVE"]);
     let lost = thread.put("state/k", "2").ok().await;
     let later = thread.put("state/k", "3").ok().await;
@@ -36,21 +36,21 @@ async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_w
     kill_and_restart(&redis, &thread).await;
 
     assert_eq!(thread.state().await, r#"{"k":1}"#);
-    assert!(is_known(&thread, kept.etag()).await);
+    assert!(is_not_modified(&thread, saved.etag()).await);
     for tag in [lost.etag(), later.etag()] {
-        assert!(!is_known(&thread, tag).await);
+        assert!(!is_not_modified(&thread, tag).await);
         let write = thread.put("state/k", "9").header("if-match", tag);
         write.refused(412, "version_mismatch").await;
     }
     // the only case in which different content has the same tag
     let again = thread.put("state/other", "2").ok().await;
     assert_eq!(again.etag(), lost.etag());
-    assert!(is_known(&thread, lost.etag()).await);
-    assert!(!is_known(&thread, later.etag()).await);
+    assert!(is_not_modified(&thread, lost.etag()).await);
+    assert!(!is_not_modified(&thread, later.etag()).await);
 }
 
 #[tokio::test]
-async fn a_tag_names_no_other_content_if_the_thread_is_gone() {
+async fn an_etag_of_a_lost_thread_never_matches_another() {
     let redis = Arc::new(RedisServer::start());
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let thread = server.client().thread();
@@ -67,7 +67,7 @@ async fn a_tag_names_no_other_content_if_the_thread_is_gone() {
             _ => drop(thread.by_api_key(reqwest::Method::DELETE, "").ok().await),
         }
         for tag in &tags {
-            assert!(!is_known(&thread, tag).await);
+            assert!(!is_not_modified(&thread, tag).await);
         }
     }
     tags.sort();

@@ -8,7 +8,7 @@ use crate::support::server::Backend;
 use crate::support::until;
 
 #[tokio::test]
-async fn a_server_that_drains_serves_who_comes_and_says_that_it_is_not_ready() {
+async fn a_draining_server_serves_requests_but_is_not_ready() {
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_DRAIN_SECONDS", 3600)
         .start();
@@ -25,7 +25,7 @@ async fn a_server_that_drains_serves_who_comes_and_says_that_it_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_request_that_runs_at_sigterm_is_finished() {
+async fn a_request_in_flight_at_sigterm_is_finished() {
     let redis = redis::shared();
     let proxy = Proxy::start(address(&redis));
     let server = Server::builder(Backend::Memory)

@@ -83,7 +83,7 @@ async fn defer_work(thread: Thread, session: Session, go: web::Data<Notify>) -> 
     HttpResponse::Ok().finish()
 }
 
-async fn completion_tells_the_status_that_the_client_sees(room: Room) {
+async fn completion_reports_the_status_that_the_client_receives(room: Room) {
     let bench = Bench::new(room);
     let (sender, receiver) = oneshot::channel();
     let sender = Arc::new(Mutex::new(Some(sender)));
@@ -108,7 +108,7 @@ async fn completion_tells_the_status_that_the_client_sees(room: Room) {
     assert!(completed.duration < LIMIT);
 }
 
-async fn a_request_that_is_given_up_writes_nothing_and_does_its_late_work(room: Room) {
+async fn an_abandoned_request_writes_nothing_but_runs_its_deferred_work(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let hang = async |thread: Thread, session: Session| {
@@ -127,7 +127,7 @@ async fn a_request_that_is_given_up_writes_nothing_and_does_its_late_work(room: 
     assert_eq!(bench.state(&id).await, r#"{"late":true}"#);
 }
 
-async fn a_flush_without_an_outcome_is_no_success(room: Room) {
+async fn a_flush_without_an_answer_fails_the_request(room: Room) {
     let bench = Bench::new(room);
     let calls = Arc::clone(&bench.calls);
     let handler = move |thread: Thread| {
@@ -148,7 +148,7 @@ async fn a_flush_without_an_outcome_is_no_success(room: Room) {
     assert_eq!(bench.calls.take(), (0, 1));
 }
 
-async fn what_a_failed_flush_had_is_read_no_more(room: Room) {
+async fn reads_omit_the_writes_of_a_failed_flush(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let handler = async |thread: Thread| {
@@ -171,14 +171,14 @@ async fn what_a_failed_flush_had_is_read_no_more(room: Room) {
 over_every_store!(
     a_streaming_handler_flushes_what_it_writes,
     work_after_the_response_is_awaited_at_shutdown,
-    completion_tells_the_status_that_the_client_sees,
-    a_request_that_is_given_up_writes_nothing_and_does_its_late_work,
-    a_flush_without_an_outcome_is_no_success,
-    what_a_failed_flush_had_is_read_no_more,
+    completion_reports_the_status_that_the_client_receives,
+    an_abandoned_request_writes_nothing_but_runs_its_deferred_work,
+    a_flush_without_an_answer_fails_the_request,
+    reads_omit_the_writes_of_a_failed_flush,
 );
 
 #[tokio::test]
-async fn values_of_a_request_are_found_by_their_type() {
+async fn values_of_a_request_are_keyed_by_type() {
     let bench = Bench::new(crate::conformance::room::memory());
     let handler = async |values: RequestState| {
         assert!(values.get::<u8>().is_none());
@@ -195,7 +195,7 @@ async fn values_of_a_request_are_found_by_their_type() {
 }
 
 #[tokio::test]
-async fn without_the_middleware_there_is_no_thread() {
+async fn extracting_a_thread_fails_without_the_middleware() {
     let handler = async |_: Thread| HttpResponse::Ok().finish();
     let app = init_service(App::new().default_service(web::to(handler))).await;
 
@@ -205,23 +205,23 @@ async fn without_the_middleware_there_is_no_thread() {
 }
 
 #[tokio::test]
-async fn writes_that_nobody_flushes_are_logged_as_lost() {
+async fn unflushed_writes_are_logged_as_lost() {
     let bench = Bench::new(crate::conformance::room::memory());
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_writer({
         let log = log.clone();
         move || log.clone()
     });
-    let kept = Arc::new(Mutex::new(None));
+    let held_thread = Arc::new(Mutex::new(None));
     let handler = {
-        let kept = Arc::clone(&kept);
+        let held_thread = Arc::clone(&held_thread);
         move |thread: Thread| {
-            *kept.lock().unwrap() = Some(thread);
+            *held_thread.lock().unwrap() = Some(thread);
             std::future::ready(HttpResponse::Ok().finish())
         }
     };
     let response = bench.call(handler).await;
-    let thread = kept.lock().unwrap().take().unwrap();
+    let thread = held_thread.lock().unwrap().take().unwrap();
     drop(response);
 
     tracing::subscriber::with_default(subscriber.finish(), || {

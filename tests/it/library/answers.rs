@@ -28,11 +28,11 @@ async fn problem(response: Response) -> Value {
     problem
 }
 
-fn gives_no_id(response: &Response) -> bool {
+fn sends_no_id(response: &Response) -> bool {
     id_of(response).is_none() && !response.headers().contains_key(SET_COOKIE)
 }
 
-async fn a_header_that_does_not_verify_is_refused_without_the_store(room: Room) {
+async fn a_header_that_does_not_verify_is_refused_without_a_store_call(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let signed = bench.identity.signed_id(&id).to_str().unwrap().to_owned();
@@ -42,7 +42,7 @@ async fn a_header_that_does_not_verify_is_refused_without_the_store(room: Room) 
         let response = bench.send(push, request).await;
 
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{bad}");
-        assert!(gives_no_id(&response));
+        assert!(sends_no_id(&response));
         assert_eq!(problem(response).await["code"], "invalid_thread_signature");
     }
     assert_eq!(bench.calls.take(), (0, 0));
@@ -61,7 +61,7 @@ async fn a_cookie_that_does_not_verify_gets_a_fresh_thread(room: Room) {
     assert_eq!(bench.state(&fresh).await, r#"{"list":[1]}"#);
 }
 
-async fn an_id_comes_back_by_header_and_by_cookie(room: Room) {
+async fn an_id_is_accepted_from_a_header_and_from_a_cookie(room: Room) {
     let bench = Bench::new(room);
     let first = bench.call(push).await;
     let signed = header(&first, "x-thread-id").unwrap();
@@ -86,7 +86,7 @@ async fn an_id_comes_back_by_header_and_by_cookie(room: Room) {
     assert_eq!(state, r#"{"list":[1,1,1,1]}"#);
 }
 
-async fn a_session_is_new_for_each_request_and_told(room: Room) {
+async fn each_request_has_a_new_session_and_returns_its_id(room: Room) {
     let bench = Bench::new(room);
     let handler = async |session: Session| {
         session.state().set("n", 1).unwrap();
@@ -97,12 +97,12 @@ async fn a_session_is_new_for_each_request_and_told(room: Room) {
     let first = bench.call(handler).await;
     let second = bench.call(handler).await;
 
-    let told = header(&first, "x-session-id").unwrap().to_owned();
-    assert_ne!(Some(&*told), header(&second, "x-session-id"));
-    assert_eq!(actix_web::test::read_body(first).await, told);
+    let returned = header(&first, "x-session-id").unwrap().to_owned();
+    assert_ne!(Some(&*returned), header(&second, "x-session-id"));
+    assert_eq!(actix_web::test::read_body(first).await, returned);
 }
 
-async fn a_refused_write_turns_a_success_into_the_problem(room: Room) {
+async fn a_refused_write_turns_a_success_into_a_problem(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     bench.call_as(&id, push).await;
@@ -120,20 +120,20 @@ async fn a_refused_write_turns_a_success_into_the_problem(room: Room) {
     let response = bench.call_as(&id, too_large).await;
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(id_of(&response), Some(id));
-    let told = problem(response).await;
-    assert_eq!(told["code"], "state_too_large");
-    assert_eq!(told["size_bytes"], 12);
+    let body = problem(response).await;
+    assert_eq!(body["code"], "state_too_large");
+    assert_eq!(body["size_bytes"], 12);
     let response = bench.call_as(&id, no_array).await;
     assert_eq!(response.status(), StatusCode::CONFLICT);
-    let told = problem(response).await;
+    let body = problem(response).await;
     assert_eq!(
-        (&told["code"], &told["operation"]),
+        (&body["code"], &body["operation"]),
         (&json!("not_an_array"), &json!(1))
     );
     assert_eq!(bench.state(&id).await, r#"{"list":[1]}"#);
 }
 
-async fn a_read_tells_early_what_the_write_would_be_refused_for(room: Room) {
+async fn a_read_reports_early_why_a_queued_write_would_be_refused(room: Room) {
     let bench = Bench::new(room);
     let handler = async |thread: Thread| {
         let state = thread.state();
@@ -147,12 +147,12 @@ async fn a_read_tells_early_what_the_write_would_be_refused_for(room: Room) {
     let response = bench.call(handler).await;
 
     assert_eq!(response.status(), StatusCode::CONFLICT);
-    assert!(gives_no_id(&response));
+    assert!(sends_no_id(&response));
     assert_eq!(problem(response).await["operation"], 1);
     assert_eq!(bench.calls.take(), (1, 0));
 }
 
-async fn a_store_that_is_down_is_told_and_no_new_id_is(room: Room) {
+async fn an_unavailable_store_is_reported_and_no_new_id_is_sent(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let read = async |thread: Thread| {
@@ -164,11 +164,11 @@ async fn a_store_that_is_down_is_told_and_no_new_id_is(room: Room) {
     for response in [bench.call(push).await, bench.call(read).await] {
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(header(&response, "retry-after"), Some("1"));
-        assert!(gives_no_id(&response));
+        assert!(sends_no_id(&response));
         assert_eq!(problem(response).await["code"], "store_unavailable");
     }
-    let known = bench.call_as(&id, push).await;
-    assert_eq!(id_of(&known), Some(id));
+    let existing = bench.call_as(&id, push).await;
+    assert_eq!(id_of(&existing), Some(id));
 }
 
 async fn a_handler_that_fails_writes_nothing(room: Room) {
@@ -192,7 +192,7 @@ async fn a_handler_that_fails_writes_nothing(room: Room) {
     assert_eq!(bench.calls.take(), (0, 0));
 }
 
-async fn an_answer_of_4xx_that_is_no_error_keeps_its_writes(room: Room) {
+async fn a_4xx_response_without_an_error_keeps_its_writes(room: Room) {
     let bench = Bench::new(room);
     let handler = |status| {
         move |thread: Thread| async move {
@@ -205,18 +205,18 @@ async fn an_answer_of_4xx_that_is_no_error_keeps_its_writes(room: Room) {
     let id = id_of(&missed).unwrap();
     let forbidden = bench.call_as(&id, handler(StatusCode::FORBIDDEN)).await;
 
-    assert!(gives_no_id(&forbidden));
+    assert!(sends_no_id(&forbidden));
     assert_eq!(bench.state(&id).await, r#"{"misses":2}"#);
 }
 
 over_every_store!(
-    a_header_that_does_not_verify_is_refused_without_the_store,
+    a_header_that_does_not_verify_is_refused_without_a_store_call,
     a_cookie_that_does_not_verify_gets_a_fresh_thread,
-    an_id_comes_back_by_header_and_by_cookie,
-    a_session_is_new_for_each_request_and_told,
-    a_refused_write_turns_a_success_into_the_problem,
-    a_read_tells_early_what_the_write_would_be_refused_for,
-    a_store_that_is_down_is_told_and_no_new_id_is,
+    an_id_is_accepted_from_a_header_and_from_a_cookie,
+    each_request_has_a_new_session_and_returns_its_id,
+    a_refused_write_turns_a_success_into_a_problem,
+    a_read_reports_early_why_a_queued_write_would_be_refused,
+    an_unavailable_store_is_reported_and_no_new_id_is_sent,
     a_handler_that_fails_writes_nothing,
-    an_answer_of_4xx_that_is_no_error_keeps_its_writes,
+    a_4xx_response_without_an_error_keeps_its_writes,
 );

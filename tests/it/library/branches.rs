@@ -25,7 +25,7 @@ impl Bench {
     }
 }
 
-async fn a_checkpoint_has_what_was_queued_before_and_a_restoration_undoes_the_rest(room: Room) {
+async fn a_checkpoint_includes_queued_writes_and_a_restore_undoes_later_ones(room: Room) {
     let bench = Bench::with_checkpoints(room);
     let handler = async |thread: Thread| {
         thread.state().set("k", 1)?;
@@ -66,7 +66,7 @@ async fn a_checkpoint_has_what_was_queued_before_and_a_restoration_undoes_the_re
     assert_eq!(bench.state(&id).await, r#"{"k":1,"later":true}"#);
 }
 
-async fn a_login_gets_another_id_and_the_request_goes_on_with_it(room: Room) {
+async fn a_rotation_moves_the_thread_and_the_request_continues_with_the_new_id(room: Room) {
     let old = Subject::of(Arc::clone(&room.store));
     old.merge(&[set("cart", "[1]")]).await;
     let bench = Bench::with_checkpoints(room);
@@ -97,7 +97,7 @@ async fn a_login_gets_another_id_and_the_request_goes_on_with_it(room: Room) {
     assert_eq!(late, Err(Refusal::Destroyed));
 }
 
-async fn a_visitor_without_a_thread_gets_another_id_too(room: Room) {
+async fn a_rotation_before_the_first_write_changes_the_id_too(room: Room) {
     let planted = Subject::of(Arc::clone(&room.store));
     let bench = Bench::with_checkpoints(room);
     let handler = async |thread: Thread| {
@@ -114,7 +114,7 @@ async fn a_visitor_without_a_thread_gets_another_id_too(room: Room) {
     assert!(!planted.exists().await);
 }
 
-async fn a_turn_follows_its_thread(room: Room) {
+async fn a_turn_follows_its_thread_to_a_new_id(room: Room) {
     let bench = Bench::with_checkpoints(room);
     let backend = Arc::clone(&bench.room.backend);
     let handler = move |thread: Thread| {
@@ -138,8 +138,8 @@ async fn a_turn_follows_its_thread(room: Room) {
 }
 
 over_every_store!(
-    a_checkpoint_has_what_was_queued_before_and_a_restoration_undoes_the_rest,
-    a_login_gets_another_id_and_the_request_goes_on_with_it,
-    a_visitor_without_a_thread_gets_another_id_too,
-    a_turn_follows_its_thread,
+    a_checkpoint_includes_queued_writes_and_a_restore_undoes_later_ones,
+    a_rotation_moves_the_thread_and_the_request_continues_with_the_new_id,
+    a_rotation_before_the_first_write_changes_the_id_too,
+    a_turn_follows_its_thread_to_a_new_id,
 );

@@ -44,7 +44,7 @@ async fn refusal(builder: ThreadsBuilder) -> BuildError {
 }
 
 #[actix_web::test]
-async fn threads_in_memory_need_nothing() {
+async fn threads_in_memory_need_no_settings() {
     let threads = Threads::in_memory();
     assert_remembers(&threads, &threads).await;
 
@@ -56,7 +56,7 @@ async fn threads_in_memory_need_nothing() {
 }
 
 #[actix_web::test]
-async fn threads_in_memory_take_no_more_of_it_than_the_settings_say() {
+async fn threads_in_memory_respect_the_memory_limit() {
     let settings = MemorySettings {
         max_bytes: 1,
         ..MemorySettings::default()
@@ -99,7 +99,7 @@ async fn apps_with_the_same_redis_and_keys_share_threads() {
 }
 
 #[actix_web::test]
-async fn settings_that_cannot_be_are_named_without_their_secrets() {
+async fn invalid_settings_are_reported_without_secrets() {
     let keys = |list: &str| Threads::builder().signing_keys(list);
     for list in ["", "main:short", "main", "a b:c", &format!("{KEYS},{KEYS}")] {
         let error = refusal(keys(list)).await;
@@ -123,14 +123,14 @@ async fn settings_that_cannot_be_are_named_without_their_secrets() {
 }
 
 #[actix_web::test]
-async fn a_redis_that_is_not_there_fails_the_build() {
+async fn an_unreachable_redis_fails_the_build() {
     let url = format!("redis://127.0.0.1:{}", crate::support::redis::free_port());
     let error = refusal(Threads::builder().redis(url)).await;
     assert!(matches!(error, BuildError::Store(_)), "{error:?}");
 }
 
 #[actix_web::test]
-async fn a_window_of_nothing_is_refused() {
+async fn an_empty_window_is_refused() {
     let push = async |thread: Thread| {
         thread.state().push_window("list", 1, 0)?;
         Ok::<_, ApiError>("pushed")

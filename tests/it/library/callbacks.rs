@@ -18,20 +18,20 @@ use crate::support::until;
 const QUICK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Notice>>>);
+struct Notices(Arc<Mutex<Vec<Notice>>>);
 
-impl Heard {
+impl Notices {
     fn at_attempt(
         &self,
         attempt: usize,
     ) -> impl Fn(Notice) -> std::future::Ready<io::Result<()>> + Send + Sync + 'static {
-        let (heard, calls) = (self.clone(), AtomicUsize::new(0));
+        let (notices, calls) = (self.clone(), AtomicUsize::new(0));
         move |notice| {
             let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
             if call < attempt {
                 return std::future::ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            heard.0.lock().unwrap().push(notice);
+            notices.0.lock().unwrap().push(notice);
             std::future::ready(Ok(()))
         }
     }
@@ -59,13 +59,13 @@ fn bench(room: Room) -> (Bench, Events) {
 }
 
 fn registering(
-    heard: &Heard,
+    notices: &Notices,
 ) -> impl actix_web::Handler<(Thread,), Output = Result<HttpResponse, ApiError>> {
-    let heard = heard.clone();
+    let notices = notices.clone();
     move |thread: Thread| {
-        let heard = heard.clone();
+        let notices = notices.clone();
         async move {
-            thread.on_destroyed(heard.at_attempt(1)).await?;
+            thread.on_destroyed(notices.at_attempt(1)).await?;
             Ok(HttpResponse::Ok().finish())
         }
     }
@@ -85,40 +85,43 @@ async fn started(room: &Room) -> Subject {
     thread
 }
 
-async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
+async fn a_callback_runs_when_its_thread_expires_or_is_destroyed(room: Room) {
     let (expiring, destroyed, other) = (
         started(&room).await,
         started(&room).await,
         started(&room).await,
     );
     let (bench, _events) = bench(room);
-    let heard = [Heard::default(), Heard::default()];
-    for (thread, heard) in [&expiring, &destroyed].into_iter().zip(&heard) {
-        let response = bench.call_as(&thread.id, registering(heard)).await;
+    let notices = [Notices::default(), Notices::default()];
+    for (thread, notices) in [&expiring, &destroyed].into_iter().zip(&notices) {
+        let response = bench.call_as(&thread.id, registering(notices)).await;
         assert_eq!(response.status(), 200);
     }
 
     other.destroy().await;
     destroyed.destroy().await;
-    let told = heard[1].wait(1).await;
-    assert_eq!(reason(&told[0].event), EndReason::Destroyed);
-    assert_eq!(told[0].event.thread(), Some(&destroyed.id));
-    let left = told[0].archive.as_ref().unwrap();
-    assert_eq!(left.state, r#"{"k":[1.0]}"#);
-    assert_eq!(left.head.metadata.as_str(), r#"{"m":1}"#);
-    assert!(heard[0].all().is_empty());
+    let received = notices[1].wait(1).await;
+    assert_eq!(reason(&received[0].event), EndReason::Destroyed);
+    assert_eq!(received[0].event.thread(), Some(&destroyed.id));
+    let archive = received[0].archive.as_ref().unwrap();
+    assert_eq!(archive.state, r#"{"k":[1.0]}"#);
+    assert_eq!(archive.head.metadata.as_str(), r#"{"m":1}"#);
+    assert!(notices[0].all().is_empty());
 
     bench.room.advance(Duration::from_secs(3_601));
-    let told = heard[0].wait(1).await;
-    assert_eq!(reason(&told[0].event), EndReason::Expired);
-    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+    let received = notices[0].wait(1).await;
+    assert_eq!(reason(&received[0].event), EndReason::Expired);
+    assert_eq!(
+        received[0].archive.as_ref().unwrap().state,
+        r#"{"k":[1.0]}"#
+    );
 }
 
 async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
     let thread = started(&room).await;
     let (bench, _events) = bench(room);
-    let heard = Heard::default();
-    bench.call_as(&thread.id, registering(&heard)).await;
+    let notices = Notices::default();
+    bench.call_as(&thread.id, registering(&notices)).await;
 
     let rotate = Rotate {
         conditions: Conditions::default(),
@@ -134,42 +137,45 @@ async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
     };
     new.destroy().await;
 
-    let told = heard.wait(1).await;
-    assert_eq!(told[0].event.thread(), Some(&new.id));
-    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+    let received = notices.wait(1).await;
+    assert_eq!(received[0].event.thread(), Some(&new.id));
+    assert_eq!(
+        received[0].archive.as_ref().unwrap().state,
+        r#"{"k":[1.0]}"#
+    );
 }
 
-async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
+async fn a_callback_ignores_earlier_and_later_ends(room: Room) {
     let thread = room.subject_under(threadkeep_domain::ThreadPolicy {
         tombstone: Duration::ZERO,
         ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
     // a callback for a different thread makes the service read the log
-    let (other, heard) = (Heard::default(), Heard::default());
+    let (other, notices) = (Notices::default(), Notices::default());
     let waiting = started(&bench.room).await;
     bench.call_as(&waiting.id, registering(&other)).await;
 
     thread.merge(&[set("k", "1")]).await;
     thread.destroy().await;
     thread.merge(&[set("k", "2")]).await;
-    bench.call_as(&thread.id, registering(&heard)).await;
+    bench.call_as(&thread.id, registering(&notices)).await;
     thread.destroy().await;
-    heard.wait(1).await;
+    notices.wait(1).await;
     thread.merge(&[set("k", "3")]).await;
     thread.destroy().await;
     waiting.destroy().await;
     other.wait(1).await;
 
-    let told = heard.all();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":2}"#);
+    let received = notices.all();
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].archive.as_ref().unwrap().state, r#"{"k":2}"#);
 }
 
-async fn a_thread_that_the_request_makes_and_ends_is_told(room: Room) {
+async fn a_callback_runs_for_a_thread_that_its_request_creates_and_ends(room: Room) {
     let (bench, _events) = bench(room);
-    let heard = Heard::default();
-    let listener = heard.clone();
+    let notices = Notices::default();
+    let listener = notices.clone();
     let handler = move |thread: Thread| {
         let listener = listener.clone();
         async move {
@@ -184,18 +190,18 @@ async fn a_thread_that_the_request_makes_and_ends_is_told(room: Room) {
     let response = bench.call(handler).await;
 
     assert_eq!(response.status(), 200);
-    let told = heard.wait(1).await;
-    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":1}"#);
+    let received = notices.wait(1).await;
+    assert_eq!(received[0].archive.as_ref().unwrap().state, r#"{"k":1}"#);
 }
 
-async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {
+async fn callbacks_of_a_missing_thread_do_not_count_towards_the_limit(room: Room) {
     let (bench, _events) = bench(room);
-    let heard = Heard::default();
+    let notices = Notices::default();
     let id = ThreadId::random();
 
     // more registrations than the limit of 100 per thread
     for _ in 0..150 {
-        let response = bench.call_as(&id, registering(&heard)).await;
+        let response = bench.call_as(&id, registering(&notices)).await;
         assert_eq!(response.status(), 200);
     }
     let thread = Subject {
@@ -204,20 +210,20 @@ async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {
     };
     thread.merge(&[set("k", "1")]).await;
     for number in 0..101 {
-        let response = bench.call_as(&id, registering(&heard)).await;
+        let response = bench.call_as(&id, registering(&notices)).await;
         let is_refused = response.status() == 500;
         assert_eq!(is_refused, number == 100, "{number}");
     }
     thread.destroy().await;
 
-    assert_eq!(heard.wait(100).await.len(), 100);
+    assert_eq!(notices.wait(100).await.len(), 100);
 }
 
-async fn a_callback_that_fails_is_called_again_and_fails_no_request(room: Room) {
+async fn a_failed_callback_is_retried_and_fails_no_request(room: Room) {
     let thread = started(&room).await;
     let (bench, _events) = bench(room);
-    let heard = [Heard::default(), Heard::default()];
-    let listeners = heard.clone();
+    let notices = [Notices::default(), Notices::default()];
+    let listeners = notices.clone();
     let handler = move |thread: Thread, session: Session| {
         let [third, never] = listeners.clone();
         async move {
@@ -245,15 +251,15 @@ async fn a_callback_that_fails_is_called_again_and_fails_no_request(room: Room) 
         given_up: 3,
     };
     until(async || bench.threads.callbacks() == expected).await;
-    assert_eq!(heard[0].all().len(), 1);
-    assert!(heard[1].all().is_empty());
+    assert_eq!(notices[0].all().len(), 1);
+    assert!(notices[1].all().is_empty());
 }
 
 async fn callbacks_are_awaited_at_shutdown(room: Room) {
     let thread = started(&room).await;
     let (bench, events) = bench(room);
-    let heard = Heard::default();
-    let listener = heard.clone();
+    let notices = Notices::default();
+    let listener = notices.clone();
     let handler = move |thread: Thread| {
         let listener = listener.clone();
         async move {
@@ -268,24 +274,24 @@ async fn callbacks_are_awaited_at_shutdown(room: Room) {
     events.shutdown().await;
     assert_eq!(bench.threads.shutdown(Duration::from_secs(30)).await, 0);
 
-    assert_eq!(heard.all().len(), 1);
+    assert_eq!(notices.all().len(), 1);
 }
 
-async fn without_events_nobody_can_wait_for_an_end(room: Room) {
+async fn a_callback_cannot_be_registered_without_events(room: Room) {
     let bench = Bench::new(room);
 
-    let response = bench.call(registering(&Heard::default())).await;
+    let response = bench.call(registering(&Notices::default())).await;
 
     assert_eq!(response.status(), 500);
 }
 
 over_every_store!(
-    a_callback_hears_the_end_of_its_thread_whoever_ends_it,
+    a_callback_runs_when_its_thread_expires_or_is_destroyed,
     a_callback_follows_its_thread_to_a_new_id,
-    an_earlier_end_and_a_later_one_are_not_told,
-    a_thread_that_the_request_makes_and_ends_is_told,
-    a_thread_that_is_never_made_is_not_waited_for,
-    a_callback_that_fails_is_called_again_and_fails_no_request,
+    a_callback_ignores_earlier_and_later_ends,
+    a_callback_runs_for_a_thread_that_its_request_creates_and_ends,
+    callbacks_of_a_missing_thread_do_not_count_towards_the_limit,
+    a_failed_callback_is_retried_and_fails_no_request,
     callbacks_are_awaited_at_shutdown,
-    without_events_nobody_can_wait_for_an_end,
+    a_callback_cannot_be_registered_without_events,
 );

@@ -93,13 +93,13 @@ impl Store for CountingStore {
         self.inner.keep_compressed(id, text, gzip);
     }
 
-    async fn get_whole(
+    async fn get_content(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_whole(id, reader).await
+        self.inner.get_content(id, reader).await
     }
 
     async fn get_values(

@@ -14,36 +14,36 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
-/// Stores the final state of a thread once per life, no matter how often the event arrives.
-async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
-    let Some(left) = notice.archive else {
+/// Stores the final state of a thread once per life (incarnation of the thread), no matter how often the event arrives.
+async fn store_final_state(entries: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
+    let Some(archive) = notice.archive else {
         return Ok(());
     };
     let namespace = Namespace::new("conversations").unwrap();
-    let key = format!("{}/{:016x}", left.head.id, left.head.life.0);
+    let key = format!("{}/{:016x}", archive.head.id, archive.head.life.0);
     let key = EntryKey::new(&key).unwrap();
     let json = ContentType::new("application/json").unwrap();
-    let draft = EntryDraft::new(json, left.state);
+    let draft = EntryDraft::new(json, archive.state);
     let once = EntryTerms {
         precondition: Some(Precondition::Version(0)),
         ..EntryTerms::default()
     };
-    match kept.put(&namespace, &key, draft, once).await {
+    match entries.put(&namespace, &key, draft, once).await {
         Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) | Ok(_) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 async fn an_app_keeps_the_final_state_of_each_thread(room: Room) {
-    let kept = NamespaceService::new(Arc::clone(&room.backend) as _, EntryPolicy::DEFAULT);
+    let entries = NamespaceService::new(Arc::clone(&room.backend) as _, EntryPolicy::DEFAULT);
     let settings = EventSettings {
         poll_every: Duration::from_millis(5),
         ..EventSettings::default()
     };
     let events = Events::start(Arc::clone(&room.backend), settings);
     let ends = [EventType::ThreadDestroyed].into_iter().collect();
-    let keeper = kept.clone();
-    let handler = move |notice| keep(keeper.clone(), notice);
+    let service = entries.clone();
+    let handler = move |notice| store_final_state(service.clone(), notice);
     events.subscribe("keeper", ends, handler).await.unwrap();
     let namespace = Namespace::new("conversations").unwrap();
     let threads: Vec<_> = (0..10).map(|_| room.subject()).collect();
@@ -55,7 +55,7 @@ async fn an_app_keeps_the_final_state_of_each_thread(room: Room) {
 
     let count = async || {
         let names = [namespace.clone()];
-        let views = kept.describe(&names).await.unwrap();
+        let views = entries.describe(&names).await.unwrap();
         views.first().map_or(0, |view| view.usage.entries)
     };
     until(async || count().await == 10).await;
@@ -64,9 +64,9 @@ async fn an_app_keeps_the_final_state_of_each_thread(room: Room) {
             prefix: thread.id.as_str(),
             ..EntryRange::default()
         };
-        let page = kept.list(&namespace, range, 10).await.unwrap();
+        let page = entries.list(&namespace, range, 10).await.unwrap();
         let (key, _) = &page.entries[0];
-        let entry = kept.get(&namespace, key, Reading::Plain).await.unwrap();
+        let entry = entries.get(&namespace, key, Reading::Plain).await.unwrap();
         assert_eq!(entry.body, format!("{{\"n\":{number}.0}}"));
     }
     events.shutdown().await;

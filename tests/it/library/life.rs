@@ -14,7 +14,7 @@ use super::{Bench, id_of};
 use crate::conformance::over_every_store;
 use crate::conformance::room::Room;
 
-async fn requests_that_read_and_push_at_once_both_win(room: Room) {
+async fn concurrent_pushes_are_both_kept(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let both = Arc::new(Barrier::new(2));
@@ -75,7 +75,7 @@ async fn a_destroyed_thread_is_followed_by_a_fresh_one(room: Room) {
     assert_eq!(bench.state(&id).await, "{}");
 }
 
-async fn a_thread_is_destroyed_with_a_new_id_known_whatever_follows(room: Room) {
+async fn a_failed_response_still_has_the_new_id_after_a_destroy(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let destroy_and_fail = async |thread: Thread| {
@@ -89,17 +89,17 @@ async fn a_thread_is_destroyed_with_a_new_id_known_whatever_follows(room: Room) 
 }
 
 #[derive(Debug)]
-struct OnlyOne(ThreadId);
+struct FixedId(ThreadId);
 
-impl ThreadIdProvider for OnlyOne {
+impl ThreadIdProvider for FixedId {
     fn thread_id(&self, _: &HttpRequest, _: &TrustedProxies) -> Result<ThreadId, ProviderError> {
         Ok(self.0)
     }
 }
 
-async fn who_ends_the_only_thread_goes_on_with_a_new_life_of_it(room: Room) {
+async fn a_fixed_id_can_be_used_again_after_a_destroy(room: Room) {
     let id = ThreadId::random();
-    let bench = Bench::with(room, |identity| identity.provide(Arc::new(OnlyOne(id))));
+    let bench = Bench::with(room, |identity| identity.provide(Arc::new(FixedId(id))));
     let set = async |thread: Thread| {
         thread.state().set("k", 1)?;
         Ok::<_, ApiError>(HttpResponse::Ok().finish())
@@ -118,7 +118,7 @@ async fn who_ends_the_only_thread_goes_on_with_a_new_life_of_it(room: Room) {
     assert_eq!(bench.state(&id).await, r#"{"k":1}"#);
 }
 
-async fn metadata_is_set_as_a_whole_with_the_writes(room: Room) {
+async fn metadata_is_replaced_together_with_the_writes(room: Room) {
     let bench = Bench::new(room);
     let id = ThreadId::random();
     let set = async |thread: Thread| {
@@ -149,7 +149,7 @@ async fn metadata_is_set_as_a_whole_with_the_writes(room: Room) {
     assert_eq!(read_body_json::<Value, _>(response).await, json!({"b": 2}));
 }
 
-async fn values_keep_their_text_and_misfits_are_told(room: Room) {
+async fn values_keep_their_text_and_type_mismatches_are_errors(room: Room) {
     use serde_json::value::RawValue;
     let bench = Bench::new(room);
     let handler = async |thread: Thread| {
@@ -168,10 +168,10 @@ async fn values_keep_their_text_and_misfits_are_told(room: Room) {
 }
 
 over_every_store!(
-    requests_that_read_and_push_at_once_both_win,
+    concurrent_pushes_are_both_kept,
     a_destroyed_thread_is_followed_by_a_fresh_one,
-    a_thread_is_destroyed_with_a_new_id_known_whatever_follows,
-    who_ends_the_only_thread_goes_on_with_a_new_life_of_it,
-    metadata_is_set_as_a_whole_with_the_writes,
-    values_keep_their_text_and_misfits_are_told,
+    a_failed_response_still_has_the_new_id_after_a_destroy,
+    a_fixed_id_can_be_used_again_after_a_destroy,
+    metadata_is_replaced_together_with_the_writes,
+    values_keep_their_text_and_type_mismatches_are_errors,
 );

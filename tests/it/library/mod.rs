@@ -93,7 +93,7 @@ impl Bench {
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        ask(&self.threads, request, handler).await
+        call_app(&self.threads, request, handler).await
     }
 
     /// Returns the stored state, without counting the read.
@@ -103,7 +103,7 @@ impl Bench {
     }
 }
 
-async fn ask<F, Args>(threads: &Threads, request: TestRequest, handler: F) -> Response
+async fn call_app<F, Args>(threads: &Threads, request: TestRequest, handler: F) -> Response
 where
     F: Handler<Args>,
     Args: FromRequest + 'static,

@@ -32,7 +32,7 @@ async fn visit(
         let visits: Option<i64> = thread.state().get("visits").await?;
         Ok::<_, ApiError>(visits.unwrap_or_default().to_string())
     };
-    super::ask(threads, request(user, thread), handler).await
+    super::call_app(threads, request(user, thread), handler).await
 }
 
 fn request(user: Option<&str>, thread: Option<&str>) -> TestRequest {
@@ -49,7 +49,7 @@ fn signed(response: &Response) -> String {
 }
 
 #[actix_web::test]
-async fn a_thread_is_its_owners_alone_once_the_owner_has_written_to_it() {
+async fn a_thread_belongs_to_the_first_user_who_writes_to_it() {
     let threads = Threads::builder().owners(user).build().await.unwrap();
     let made = visit(&threads, None, None, true).await;
     let thread = signed(&made);
@@ -111,14 +111,14 @@ async fn an_app_lists_and_counts_the_threads_of_an_owner() {
 }
 
 #[actix_web::test]
-async fn an_app_gives_a_thread_to_an_owner() {
+async fn an_app_can_set_the_owner_of_a_thread() {
     let threads = Threads::builder().owners(user).build().await.unwrap();
     let give = async |thread: Thread| {
         assert_eq!(thread.owner().await?, None);
         thread.set_owner(Some(owner("ann"))).await?;
         Ok::<_, ApiError>(HttpResponse::Ok().finish())
     };
-    let given = super::ask(&threads, request(None, None), give).await;
+    let given = super::call_app(&threads, request(None, None), give).await;
     assert_eq!(given.status(), 200);
 
     let look = async |thread: Thread| {
@@ -126,14 +126,14 @@ async fn an_app_gives_a_thread_to_an_owner() {
         Ok::<_, ApiError>(owner.unwrap().as_str().to_owned())
     };
     let thread = signed(&given);
-    let own = super::ask(&threads, request(Some("ann"), Some(&thread)), look).await;
+    let own = super::call_app(&threads, request(Some("ann"), Some(&thread)), look).await;
     assert_eq!(actix_web::test::read_body(own).await, "ann");
-    let foreign = super::ask(&threads, request(Some("bob"), Some(&thread)), look).await;
+    let foreign = super::call_app(&threads, request(Some("bob"), Some(&thread)), look).await;
     assert_eq!(foreign.status(), 403);
 }
 
 #[actix_web::test]
-async fn a_turn_and_a_scope_are_refused_like_the_state() {
+async fn turns_scopes_and_callbacks_are_refused_to_other_users() {
     let threads = Threads::builder().owners(user).build().await.unwrap();
     let thread = signed(&visit(&threads, Some("ann"), None, true).await);
     let turn = async |thread: Thread| {
@@ -152,10 +152,16 @@ async fn a_turn_and_a_scope_are_refused_like_the_state() {
     };
     for (user, status) in [("bob", 403), ("ann", 200)] {
         let request = || request(Some(user), Some(&thread));
-        assert_eq!(super::ask(&threads, request(), turn).await.status(), status);
-        assert_eq!(super::ask(&threads, request(), set).await.status(), status);
         assert_eq!(
-            super::ask(&threads, request(), listen).await.status(),
+            super::call_app(&threads, request(), turn).await.status(),
+            status
+        );
+        assert_eq!(
+            super::call_app(&threads, request(), set).await.status(),
+            status
+        );
+        assert_eq!(
+            super::call_app(&threads, request(), listen).await.status(),
             status
         );
     }

@@ -32,7 +32,7 @@ fn task(content: &str) -> NewTask {
     }
 }
 
-async fn keys_of_a_thread_are_written_at_once_and_kept(room: Room) {
+async fn keys_are_written_immediately_and_kept_when_the_request_fails(room: Room) {
     let bench = Bench::with_scopes(room);
     let write = async |thread: Thread| {
         let keys = thread.keys();
@@ -49,7 +49,7 @@ async fn keys_of_a_thread_are_written_at_once_and_kept(room: Room) {
     };
 
     let failed = bench.call(write).await;
-    let id = id_of(&failed).expect("there is a thread by now, so its id is made known");
+    let id = id_of(&failed).expect("the thread exists, so its id is sent");
     let read = async |thread: Thread| {
         let keys = thread.keys();
         let values = keys.get_many(&["b", "user/name", "none"]).await?;
@@ -178,7 +178,7 @@ async fn scopes_are_shared_by_requests_and_outlive_them(room: Room) {
     assert!(!outside.end().await.unwrap());
 }
 
-async fn what_can_be_no_key_or_value_is_refused(room: Room) {
+async fn invalid_keys_and_values_are_refused(room: Room) {
     let bench = Bench::with_scopes(room);
     let handler = async |thread: Thread| {
         let keys = thread.keys();
@@ -203,7 +203,7 @@ async fn what_can_be_no_key_or_value_is_refused(room: Room) {
     assert_eq!(bench.call(handler).await.status(), StatusCode::OK);
 }
 
-async fn without_scopes_the_app_is_told(room: Room) {
+async fn scope_calls_fail_without_scopes(room: Room) {
     let bench = Bench::new(room);
     let handler = async |thread: Thread| {
         let missing = thread.keys().get("a").await;
@@ -215,10 +215,10 @@ async fn without_scopes_the_app_is_told(room: Room) {
 }
 
 over_every_store!(
-    keys_of_a_thread_are_written_at_once_and_kept,
+    keys_are_written_immediately_and_kept_when_the_request_fails,
     a_version_guards_a_write,
     tasks_and_history_belong_to_the_thread,
     scopes_are_shared_by_requests_and_outlive_them,
-    what_can_be_no_key_or_value_is_refused,
-    without_scopes_the_app_is_told,
+    invalid_keys_and_values_are_refused,
+    scope_calls_fail_without_scopes,
 );

@@ -57,12 +57,12 @@ impl Replica {
     }
 }
 
-fn life() -> EventTypes {
-    let life = [EventType::ThreadCreated, EventType::ThreadDestroyed];
-    life.into_iter().collect()
+fn lifecycle_types() -> EventTypes {
+    let types = [EventType::ThreadCreated, EventType::ThreadDestroyed];
+    types.into_iter().collect()
 }
 
-async fn live_and_end(thread: &Subject) {
+async fn create_and_end(thread: &Subject) {
     thread.merge(&[set("k", "1")]).await;
     thread.destroy().await;
 }
@@ -74,52 +74,56 @@ fn types_of(notices: &[Notice], thread: ThreadId) -> Vec<EventType> {
     of_thread.map(|notice| notice.event.event_type()).collect()
 }
 
-async fn a_subscriber_gets_all_from_then_on_and_in_order(room: Room) {
-    live_and_end(&room.subject()).await;
-    let replica = Replica::start(&room, life()).await;
+async fn a_subscriber_receives_all_later_events_in_order(room: Room) {
+    create_and_end(&room.subject()).await;
+    let replica = Replica::start(&room, lifecycle_types()).await;
     let threads: Vec<_> = (0..20).map(|_| room.subject()).collect();
 
     for thread in &threads {
-        live_and_end(thread).await;
+        create_and_end(thread).await;
     }
     until(async || replica.taken().len() >= 40).await;
 
     let taken = replica.taken();
     assert_eq!(taken.len(), 40);
     for thread in &threads {
-        assert!(types_of(&taken, thread.id).into_iter().eq(life().iter()));
+        assert!(
+            types_of(&taken, thread.id)
+                .into_iter()
+                .eq(lifecycle_types().iter())
+        );
     }
     for notice in taken {
-        let left = notice.archive.map(|left| left.state);
+        let state = notice.archive.map(|archive| archive.state);
         let is_end = notice.event.event_type() == EventType::ThreadDestroyed;
-        assert_eq!(left.as_deref(), is_end.then_some(&br#"{"k":1}"#[..]));
+        assert_eq!(state.as_deref(), is_end.then_some(&br#"{"k":1}"#[..]));
     }
     replica.events.shutdown().await;
 }
 
 async fn replicas_of_a_group_handle_each_event_once(room: Room) {
     let replicas = [
-        Replica::start(&room, life()).await,
-        Replica::start(&room, life()).await,
+        Replica::start(&room, lifecycle_types()).await,
+        Replica::start(&room, lifecycle_types()).await,
     ];
     // wait until both replicas have received events; events in flight before then may be delivered twice
-    let lives = AtomicUsize::new(0);
+    let created = AtomicUsize::new(0);
     until(async || {
-        live_and_end(&room.subject()).await;
-        lives.fetch_add(1, Ordering::Relaxed);
+        create_and_end(&room.subject()).await;
+        created.fetch_add(1, Ordering::Relaxed);
         replicas.iter().all(|replica| !replica.taken().is_empty())
     })
     .await;
     until(async || {
         let all = replicas.iter().flat_map(Replica::taken);
         let distinct: HashSet<_> = all.map(|notice| notice.event.id).collect();
-        distinct.len() == 2 * lives.load(Ordering::Relaxed)
+        distinct.len() == 2 * created.load(Ordering::Relaxed)
     })
     .await;
 
     let threads: Vec<_> = (0..100).map(|_| room.subject()).collect();
     for thread in &threads {
-        live_and_end(thread).await;
+        create_and_end(thread).await;
     }
     let ids: HashSet<_> = threads.iter().map(|thread| thread.id).collect();
     let taken = || {
@@ -138,15 +142,15 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
     }
 }
 
-async fn a_group_goes_on_where_it_was(room: Room) {
-    let first = Replica::start(&room, life()).await;
-    live_and_end(&room.subject()).await;
+async fn a_group_resumes_at_its_position(room: Room) {
+    let first = Replica::start(&room, lifecycle_types()).await;
+    create_and_end(&room.subject()).await;
     until(async || first.taken().len() == 2).await;
     first.events.shutdown().await;
 
     let thread = room.subject();
-    live_and_end(&thread).await;
-    let second = Replica::start(&room, life()).await;
+    create_and_end(&thread).await;
+    let second = Replica::start(&room, lifecycle_types()).await;
     until(async || second.taken().len() >= 2).await;
 
     assert_eq!(types_of(&second.taken(), thread.id).len(), 2);
@@ -154,12 +158,12 @@ async fn a_group_goes_on_where_it_was(room: Room) {
     second.events.shutdown().await;
 }
 
-async fn what_fails_for_a_day_is_parked_and_replayed(room: Room) {
+async fn an_event_that_fails_for_a_day_is_parked_and_replayed(room: Room) {
     let clock = Clock::system();
-    let replica = Replica::start_by(&room, life(), clock.clone()).await;
+    let replica = Replica::start_by(&room, lifecycle_types(), clock.clone()).await;
     replica.is_failing.store(true, Ordering::Relaxed);
     let thread = room.subject();
-    live_and_end(&thread).await;
+    create_and_end(&thread).await;
     let counters = &replica.events.counters().subscribers;
     until(async || counters.failed.get() >= 2).await;
 
@@ -175,11 +179,15 @@ async fn what_fails_for_a_day_is_parked_and_replayed(room: Room) {
     until(async || replica.taken().len() == 2).await;
 
     let taken = replica.taken();
-    assert!(types_of(&taken, thread.id).into_iter().eq(life().iter()));
+    assert!(
+        types_of(&taken, thread.id)
+            .into_iter()
+            .eq(lifecycle_types().iter())
+    );
     replica.events.shutdown().await;
 }
 
-async fn changes_are_logged_while_somebody_wants_them(room: Room) {
+async fn changes_are_logged_while_a_subscriber_wants_them(room: Room) {
     let types = [EventType::ThreadUpdated].into_iter().collect();
     let replica = Replica::start(&room, types).await;
     let thread = room.subject();
@@ -201,12 +209,15 @@ async fn changes_are_logged_while_somebody_wants_them(room: Room) {
     replica.events.shutdown().await;
 }
 
-async fn a_group_has_a_name_and_one_subscriber_in_a_process(room: Room) {
-    let replica = Replica::start(&room, life()).await;
+async fn a_group_needs_a_valid_name_and_has_one_subscriber_per_process(room: Room) {
+    let replica = Replica::start(&room, lifecycle_types()).await;
     let subscribe = async |group: &str| {
         let handler = async |_: Notice| Ok::<_, std::io::Error>(());
         let handler = move |notice| handler(notice);
-        replica.events.subscribe(group, life(), handler).await
+        replica
+            .events
+            .subscribe(group, lifecycle_types(), handler)
+            .await
     };
 
     for group in ["", "a b", "ä", &"a".repeat(61)] {
@@ -221,10 +232,10 @@ async fn a_group_has_a_name_and_one_subscriber_in_a_process(room: Room) {
 }
 
 over_every_store!(
-    a_subscriber_gets_all_from_then_on_and_in_order,
+    a_subscriber_receives_all_later_events_in_order,
     replicas_of_a_group_handle_each_event_once,
-    a_group_goes_on_where_it_was,
-    what_fails_for_a_day_is_parked_and_replayed,
-    changes_are_logged_while_somebody_wants_them,
-    a_group_has_a_name_and_one_subscriber_in_a_process,
+    a_group_resumes_at_its_position,
+    an_event_that_fails_for_a_day_is_parked_and_replayed,
+    changes_are_logged_while_a_subscriber_wants_them,
+    a_group_needs_a_valid_name_and_has_one_subscriber_per_process,
 );

@@ -25,11 +25,11 @@ impl Bench {
     }
 }
 
-fn is_refused_by(error: &ApiError, wanted: impl Fn(&Refusal) -> bool) -> bool {
-    matches!(error, ApiError::Service(ServiceError::Refused(refusal)) if wanted(refusal))
+fn is_refused_by(error: &ApiError, is_expected: impl Fn(&Refusal) -> bool) -> bool {
+    matches!(error, ApiError::Service(ServiceError::Refused(refusal)) if is_expected(refusal))
 }
 
-async fn a_turn_is_given_back_when_it_is_dropped(room: Room) {
+async fn dropping_a_turn_ends_it(room: Room) {
     let backend = Arc::clone(&room.backend);
     let bench = Bench::with_turns(room);
     let handler = async |thread: Thread| {
@@ -78,7 +78,7 @@ async fn a_turn_renews_itself_while_it_is_held(room: Room) {
     assert_eq!(bench.call(handler).await.status(), 200);
 }
 
-async fn no_write_is_done_after_a_later_turn(room: Room) {
+async fn writes_of_a_lost_turn_are_refused(room: Room) {
     let bench = Bench::with_turns(room);
     let (backend, clock) = (Arc::clone(&bench.room.backend), bench.room.clock.clone());
     let handler = move |thread: Thread| {
@@ -99,15 +99,15 @@ async fn no_write_is_done_after_a_later_turn(room: Room) {
                 .take_turn(&thread.id(), Access::All, &later)
                 .await
                 .unwrap();
-            let is_lost = |error: ApiError| {
+            let assert_lost = |error: ApiError| {
                 assert!(
                     is_refused_by(&error, |refusal| *refusal == Refusal::TurnLost),
                     "{error}"
                 );
             };
-            is_lost(thread.keys().set("a", "1").await.unwrap_err());
-            is_lost(thread.tasks().write(&[]).await.unwrap_err());
-            is_lost(thread.destroy().await.unwrap_err());
+            assert_lost(thread.keys().set("a", "1").await.unwrap_err());
+            assert_lost(thread.tasks().write(&[]).await.unwrap_err());
+            assert_lost(thread.destroy().await.unwrap_err());
             thread.state().set("k", 2)?;
             drop(turn);
             Ok::<_, ApiError>("done")
@@ -121,7 +121,7 @@ async fn no_write_is_done_after_a_later_turn(room: Room) {
     assert_eq!(bench.state(&id).await, r#"{"k":1}"#);
 }
 
-async fn a_turn_has_bounds(room: Room) {
+async fn a_turn_with_an_invalid_ttl_is_refused(room: Room) {
     let bench = Bench::with_turns(room);
     let handler = async |thread: Thread| {
         for ttl in [Duration::ZERO, Duration::from_secs(601)] {
@@ -135,8 +135,8 @@ async fn a_turn_has_bounds(room: Room) {
 }
 
 over_every_store!(
-    a_turn_is_given_back_when_it_is_dropped,
+    dropping_a_turn_ends_it,
     a_turn_renews_itself_while_it_is_held,
-    no_write_is_done_after_a_later_turn,
-    a_turn_has_bounds,
+    writes_of_a_lost_turn_are_refused,
+    a_turn_with_an_invalid_ttl_is_refused,
 );

@@ -55,7 +55,7 @@ fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> 
         return false;
     };
     let Some((stamp, _)) = &read.found else {
-        panic!("a thread that was written is not there: {last:?}, {read:?}");
+        panic!("a written thread is missing: {last:?}, {read:?}");
     };
     let is_current = stamp.life == last.stamp.life && stamp.version >= last.stamp.version;
     assert!(is_current, "a write is missing: {last:?}, {read:?}");
@@ -75,7 +75,7 @@ fn first_seen(reads: &[Read], writes: &[Written]) -> HashMap<Life, Instant> {
     lives
 }
 
-/// Asserts that `read` does not show a life that had ended before the read began.
+/// Asserts that `read` does not show a life (an incarnation of the thread) that had ended before the read began.
 fn assert_life_not_ended(
     read: &Read,
     first_seen: &HashMap<Life, Instant>,
@@ -91,6 +91,9 @@ fn assert_life_not_ended(
     else {
         return;
     };
-    let was_there = first_seen[&stamp.life] < end.start;
-    assert!(!was_there, "a life that had ended: {end:?}, {read:?}");
+    let began_before_the_end = first_seen[&stamp.life] < end.start;
+    assert!(
+        !began_before_the_end,
+        "a life that had ended: {end:?}, {read:?}"
+    );
 }

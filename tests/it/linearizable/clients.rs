@@ -84,10 +84,10 @@ impl Clients {
         }
     }
 
-    pub(super) async fn run_during(self: &Arc<Self>, other: impl Future<Output = ()>) {
+    pub(super) async fn run_during(self: &Arc<Self>, task: impl Future<Output = ()>) {
         let stop = Stop(self);
         let workers = self.start(usize::MAX);
-        other.await;
+        task.await;
         drop(stop);
         for worker in join_all(workers).await {
             worker.unwrap();
@@ -95,8 +95,8 @@ impl Clients {
     }
 
     pub(super) async fn await_more(&self, operations: usize) {
-        let wanted = self.done() + operations;
-        crate::support::until(async || self.done() >= wanted).await;
+        let target = self.done() + operations;
+        crate::support::until(async || self.done() >= target).await;
     }
 
     pub(super) fn done(&self) -> usize {

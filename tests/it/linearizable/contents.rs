@@ -7,8 +7,8 @@ use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
 use super::shown::Shown;
 
-/// A version, identified by the number of earlier losses, the life and the version number.
-type Place = (usize, Life, u64);
+/// The number of earlier data losses, the life (incarnation of the thread), and the version number.
+type VersionId = (usize, Life, u64);
 
 #[derive(Default)]
 struct Seen<'a> {
@@ -33,10 +33,10 @@ pub(super) fn compare(
     may_fail: bool,
     checked: &mut Checked,
 ) {
-    let mut before: Option<(Place, Content)> = None;
-    for (place, seen) in versions(reads, writes, events) {
-        let (era, life, version) = place;
-        assert!(may_fail || seen.write.is_some(), "no write made {place:?}");
+    let mut before: Option<(VersionId, Content)> = None;
+    for (id, seen) in versions(reads, writes, events) {
+        let (era, life, version) = id;
+        assert!(may_fail || seen.write.is_some(), "no write made {id:?}");
         let predecessor = before.filter(|(before, _)| *before == (era, life, version - 1));
         let mut content = predecessor.map_or_else(Content::default, |(_, content)| content);
         match seen.write.map(|write| (write, &write.change)) {
@@ -46,14 +46,14 @@ pub(super) fn compare(
                 }
                 checked.derived += usize::from(content.document.is_some());
                 checked.conditional += usize::from(change.precondition.is_some());
-                is_met(change, write.stamp);
+                assert_met(change, write.stamp);
                 content.follow(change, write);
             }
             // the content is unknown until a read shows it
             Some((_, None)) | None => content = Content::default(),
         }
         content.shows(&seen, checked);
-        before = Some((place, content));
+        before = Some((id, content));
     }
 }
 
@@ -61,28 +61,31 @@ fn versions<'a>(
     reads: &'a [Read],
     writes: &'a [Written],
     events: &[(Interval, Event)],
-) -> BTreeMap<Place, Seen<'a>> {
-    let mut versions: BTreeMap<Place, Seen<'_>> = BTreeMap::new();
-    let place = |at, Stamp { life, version }| Some((era(at, events)?, life, version));
+) -> BTreeMap<VersionId, Seen<'a>> {
+    let mut versions: BTreeMap<VersionId, Seen<'_>> = BTreeMap::new();
+    let id_of = |at, Stamp { life, version }| Some((era(at, events)?, life, version));
     for write in writes {
-        let Some(place) = place(&write.at, write.stamp) else {
+        let Some(id) = id_of(&write.at, write.stamp) else {
             continue;
         };
-        let other = versions.entry(place).or_default().write.replace(write);
-        assert!(other.is_none(), "one version for two: {other:?} {write:?}");
+        let previous = versions.entry(id).or_default().write.replace(write);
+        assert!(
+            previous.is_none(),
+            "one version for two: {previous:?} {write:?}"
+        );
     }
     for read in reads {
         if let Some((stamp, shown)) = &read.found
-            && let Some(place) = place(&read.at, *stamp)
+            && let Some(id) = id_of(&read.at, *stamp)
         {
-            versions.entry(place).or_default().shown.push(shown);
+            versions.entry(id).or_default().shown.push(shown);
         }
     }
     versions
 }
 
 /// Asserts that the version before a conditional write met the condition.
-fn is_met(change: &Change, stamp: Stamp) {
+fn assert_met(change: &Change, stamp: Stamp) {
     let before = match stamp.version - 1 {
         0 => Stamp::default(),
         version => Stamp { version, ..stamp },
@@ -122,8 +125,8 @@ impl Content {
         let json = self.document.as_ref().map(Document::to_json);
         for shown in &seen.shown {
             if let (Some(document), Some(json)) = (&self.document, &json) {
-                let is_of_it = shown.is_of(document, json);
-                assert!(is_of_it, "{shown:?} of {document:?} {:?}", seen.write);
+                let is_equal = shown.matches(document, json);
+                assert!(is_equal, "{shown:?} of {document:?} {:?}", seen.write);
                 *checked.compared.entry(shown.kind()).or_default() += 1;
             }
             if let (Some(metadata), Some(shown)) = (&self.metadata, shown.metadata()) {

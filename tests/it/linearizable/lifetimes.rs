@@ -12,7 +12,7 @@ const SLACK_MS: u64 = 250;
 pub(super) struct Times {
     redis: redis::Connection,
     clock: Clock,
-    asked: Vec<(Interval, u64)>,
+    readings: Vec<(Interval, u64)>,
 }
 
 impl Times {
@@ -20,36 +20,36 @@ impl Times {
         Self {
             redis,
             clock: clock.clone(),
-            asked: Vec::new(),
+            readings: Vec::new(),
         }
     }
 
-    pub(super) fn ask(&mut self) -> u64 {
+    pub(super) fn read_clock(&mut self) -> u64 {
         let start = Instant::now();
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut self.redis).unwrap();
         let end = Instant::now();
         let now_ms = seconds * 1_000 + micros / 1_000 + self.clock.ahead_ms();
-        self.asked.push((Interval { start, end }, now_ms));
+        self.readings.push((Interval { start, end }, now_ms));
         now_ms
     }
 
     /// Advances the clock, which nothing else may use meanwhile.
     pub(super) fn advance(&mut self, by: Duration) {
-        self.ask();
+        self.read_clock();
         self.clock.advance(by);
-        self.ask();
+        self.read_clock();
     }
 
-    pub(super) async fn ask_for(&mut self, over: Duration) {
-        let end_ms = self.ask() + u64::try_from(over.as_millis()).unwrap();
-        while self.ask() < end_ms {
+    pub(super) async fn read_clock_for(&mut self, over: Duration) {
+        let end_ms = self.read_clock() + u64::try_from(over.as_millis()).unwrap();
+        while self.read_clock() < end_ms {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Records the ends of all lives that may have reached `max_age`. Returns their number.
+    /// Records the ends of all lives (incarnations of threads) that may have reached `max_age`. Returns their number.
     pub(super) fn note_ends(&mut self, clients: &Clients, max_age: Duration) -> usize {
-        self.ask();
+        self.read_clock();
         let mut ended = 0;
         for history in clients.histories() {
             let writes = history.writes.lock().unwrap();
@@ -68,7 +68,7 @@ impl Times {
         let earliest_ms = self.last(|at, _| at.end <= begin.start)?.1 + max_age_ms - SLACK_MS;
         let latest_ms = self.first(|at, _| at.start >= begin.end)?.1 + max_age_ms + SLACK_MS;
         let before = self.last(|_, now_ms| now_ms < earliest_ms)?.0;
-        let (now, now_ms) = *self.asked.last()?;
+        let (now, now_ms) = *self.readings.last()?;
         let after = self.first(|_, now_ms| now_ms > latest_ms);
         (now_ms >= earliest_ms).then_some(Interval {
             start: before.start,
@@ -76,13 +76,13 @@ impl Times {
         })
     }
 
-    fn last(&self, is_it: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
-        let mut asked = self.asked.iter().rev().copied();
-        asked.find(|(at, now_ms)| is_it(at, *now_ms))
+    fn last(&self, matches: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
+        let mut readings = self.readings.iter().rev().copied();
+        readings.find(|(at, now_ms)| matches(at, *now_ms))
     }
 
-    fn first(&self, is_it: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
-        let mut asked = self.asked.iter().copied();
-        asked.find(|(at, now_ms)| is_it(at, *now_ms))
+    fn first(&self, matches: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
+        let mut readings = self.readings.iter().copied();
+        readings.find(|(at, now_ms)| matches(at, *now_ms))
     }
 }

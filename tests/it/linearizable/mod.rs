@@ -63,7 +63,7 @@ fn judge(clients: &Clients) {
 }
 
 #[tokio::test]
-async fn reads_are_of_what_was_acknowledged_while_threads_end_and_are_restored() {
+async fn reads_are_linearizable_while_threads_end_and_are_restored() {
     let redis = RedisServer::start();
     let setup = Setup {
         ends: 30,
@@ -78,7 +78,7 @@ async fn reads_are_of_what_was_acknowledged_while_threads_end_and_are_restored()
 
 /// All workers write to the same cached threads, which no other replica makes stale.
 #[tokio::test]
-async fn workers_of_one_replica_do_not_mix_the_versions_of_their_copies() {
+async fn workers_of_one_replica_do_not_mix_cached_versions() {
     let redis = RedisServer::start();
     let setup = Setup {
         replicas: 1,
@@ -119,7 +119,7 @@ async fn an_expired_thread_is_gone_for_every_replica() {
 
 /// For a second after a read, other reads use a cached copy, without the script that would detect the expiry.
 #[tokio::test]
-async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
+async fn a_thread_past_its_maximum_age_is_gone_for_every_replica() {
     let redis = RedisServer::start();
     let clock = Clock::system();
     let max_age = Duration::from_secs(61);
@@ -136,17 +136,17 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
     };
     let clients = clients(&redis.url(), 0, &clock, setup).await;
     let mut times = Times::new(redis.connection(), &clock);
-    times.ask();
+    times.read_clock();
 
     let ends = async {
-        times.ask_for(Duration::from_secs(1)).await;
+        times.read_clock_for(Duration::from_secs(1)).await;
         for _ in 0..3 {
-            // the current lives then end one after another, while clients read them
+            // the current lives (incarnations of threads) then end one after another, while clients read them
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
             // wait until enough calls have been made for new lives to begin, even on a busy machine
             join(
-                times.ask_for(Duration::from_millis(1_800)),
+                times.read_clock_for(Duration::from_millis(1_800)),
                 clients.await_more(2_000),
             )
             .await;
@@ -170,7 +170,7 @@ fn scripts(redis: &RedisServer) -> usize {
 }
 
 #[tokio::test]
-async fn a_flushed_redis_leaves_no_copies_behind() {
+async fn no_cached_copy_survives_a_flush_of_redis() {
     let redis = RedisServer::start();
     let clients = clients(&redis.url(), 0, &Clock::system(), Setup::PATIENT).await;
 
@@ -179,9 +179,9 @@ async fn a_flushed_redis_leaves_no_copies_behind() {
     judge(&clients);
 }
 
-/// After the loss, Redis gives the same versions of the same lives to different writes.
+/// After the loss, Redis assigns the version numbers of the lost writes to different writes.
 #[tokio::test]
-async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
+async fn no_cached_copy_of_a_lost_write_is_read() {
     let redis = RedisServer::start();
     let clients = clients(&redis.url(), 0, &Clock::system(), Setup::PATIENT).await;
     let losses = async {
@@ -204,23 +204,23 @@ async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
 }
 
 #[tokio::test]
-async fn a_failover_loses_no_confirmed_write_and_leaves_no_copy_of_another() {
+async fn a_failover_loses_no_confirmed_write_and_leaves_no_cached_copy_of_others() {
     let watched = Watched::start();
     // prevent a second failover on a busy machine
-    watched.wait_for(Duration::from_secs(600));
+    watched.set_down_after(Duration::from_secs(600));
     let clients = clients(&watched.url(), 1, &Clock::system(), Setup::PATIENT).await;
     let [master, replica] = &watched.servers;
     let failover = async {
         clients.await_more(2_000).await;
         let start = Instant::now();
         master.kill();
-        watched.wait_for(Duration::from_secs(1));
+        watched.set_down_after(Duration::from_secs(1));
         until(async || {
             let role = replica.try_call(&["INFO", "replication"]);
             role.is_ok_and(|role| role.contains("role:master"))
         })
         .await;
-        watched.wait_for(Duration::from_secs(600));
+        watched.set_down_after(Duration::from_secs(600));
         let end = Instant::now();
         clients.note(Interval { start, end }, Event::Failover);
         master.restart();

@@ -49,7 +49,7 @@ async fn read_one(
             let found = replica.get_state_body(id, reader).await?;
             shown(found, |body| Shown::State(text_of(replica, id, body)))
         }
-        5..7 => shown(replica.get_whole(id, reader).await?, Shown::Whole),
+        5..7 => shown(replica.get_content(id, reader).await?, Shown::Whole),
         7..9 => {
             let stamp = replica.get_stamp(id, reader).await?;
             stamp.map(|stamp| (stamp, Shown::Stamp))
@@ -67,7 +67,7 @@ async fn read_one(
         13..15 => {
             let key = key();
             let found = replica.find_key(id, reader, &key).await?;
-            shown(found, |is_there| Shown::Key(key, is_there))
+            shown(found, |exists| Shown::Key(key, exists))
         }
         _ => {
             let (key, slice) = part();

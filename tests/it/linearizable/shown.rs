@@ -55,7 +55,7 @@ impl Shown {
     }
 
     /// Returns whether all shown parts of a state match `document`, whose text is `json`.
-    pub(super) fn is_of(&self, document: &Document, json: &[u8]) -> bool {
+    pub(super) fn matches(&self, document: &Document, json: &[u8]) -> bool {
         match self {
             Self::Stamp => true,
             Self::State(state) => state == json,
@@ -65,16 +65,16 @@ impl Shown {
             }
             Self::Keys(keys) => keys.iter().eq(document.iter().map(|(key, _)| key)),
             Self::Values(keys, values) => {
-                let wanted = keys.iter().map(|key| document.get(key).map(Value::to_json));
+                let expected = keys.iter().map(|key| document.get(key).map(Value::to_json));
                 let shown = values
                     .iter()
                     .map(|value| value.as_ref().map(|json| json.to_vec()));
-                shown.eq(wanted)
+                shown.eq(expected)
             }
             Self::Part(key, slice, part) => {
                 *part == document.get(key).map(|value| cut(value, *slice))
             }
-            Self::Key(key, is_there) => *is_there == document.get(key).is_some(),
+            Self::Key(key, exists) => *exists == document.get(key).is_some(),
         }
     }
 }
@@ -86,17 +86,17 @@ fn cut(value: &Value, slice: Option<Slice>) -> Part {
             total: None,
         };
     };
-    let all: Vec<_> = array.elements().collect();
+    let elements: Vec<_> = array.elements().collect();
     let part = match slice {
-        Slice::Tail(count) => &all[all.len().saturating_sub(count as usize)..],
+        Slice::Tail(count) => &elements[elements.len().saturating_sub(count as usize)..],
         Slice::Range { offset, limit } => {
-            let from = all.len().min(offset as usize);
+            let from = elements.len().min(offset as usize);
             let count = limit.map_or(usize::MAX, |limit| limit as usize);
-            &all[from..all.len().min(from.saturating_add(count))]
+            &elements[from..elements.len().min(from.saturating_add(count))]
         }
     };
     Part {
         json: format!("[{}]", part.join(",")).into(),
-        total: Some(all.len() as u64),
+        total: Some(elements.len() as u64),
     }
 }

@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use threadkeep_domain::{Event, EventKind};
 
-use super::Mark;
+use super::LocalStamp;
 
 /// Duration of a `Watch` step. Differs from any sum of pauses by at least 5 s, so that slow steps do not matter.
 pub(super) const WATCHED: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Default)]
 pub(super) struct History {
-    told: Vec<(Mark, &'static str)>,
+    expected: Vec<(LocalStamp, &'static str)>,
     /// The version and life of the thread, unless the end of that life has been logged.
-    open: Option<Mark>,
+    open: Option<LocalStamp>,
     watched_until: Duration,
 }
 
@@ -20,27 +20,27 @@ impl History {
         self.watched_until = self.watched_until.max(now + WATCHED);
     }
 
-    pub(super) fn write(&mut self, left: Mark, appends: bool, now: Duration) {
-        let (version, life) = left;
+    pub(super) fn write(&mut self, stamp: LocalStamp, appends: bool, now: Duration) {
+        let (version, life) = stamp;
         if self.open == Some((version - 1, life)) {
             if now < self.watched_until {
-                self.told.push((left, "updated"));
+                self.expected.push((stamp, "updated"));
             }
-            self.open = Some(left);
+            self.open = Some(stamp);
         } else {
-            self.begin(left, "created");
+            self.begin(stamp, "created");
         }
         if appends && now < self.watched_until {
-            self.told.push((left, "appended"));
+            self.expected.push((stamp, "appended"));
         }
     }
 
-    pub(super) fn rotate(&mut self, left: Mark) {
-        self.told.push((left, "rotated"));
+    pub(super) fn rotate(&mut self, stamp: LocalStamp) {
+        self.expected.push((stamp, "rotated"));
     }
 
-    pub(super) fn restore(&mut self, left: Mark) {
-        self.begin(left, "restored");
+    pub(super) fn restore(&mut self, stamp: LocalStamp) {
+        self.begin(stamp, "restored");
     }
 
     pub(super) fn destroy(&mut self, existed: bool) {
@@ -51,21 +51,22 @@ impl History {
         self.end("expired");
     }
 
-    /// Begins a life. If the previous life expired, its expiry is logged first.
-    fn begin(&mut self, left: Mark, word: &'static str) {
+    /// Begins a life (an incarnation of the thread). If the previous life expired, its expiry is logged first.
+    fn begin(&mut self, stamp: LocalStamp, kind: &'static str) {
         self.miss();
-        self.told.push((left, word));
-        self.open = Some(left);
+        self.expected.push((stamp, kind));
+        self.open = Some(stamp);
     }
 
-    fn end(&mut self, word: &'static str) {
-        self.told.extend(self.open.take().map(|last| (last, word)));
+    fn end(&mut self, kind: &'static str) {
+        self.expected
+            .extend(self.open.take().map(|last| (last, kind)));
     }
 
     /// Checks that `events`, each with the index of its life, are the expected events and no others.
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
-        let told = events.iter().map(|(event, life)| {
-            let word = match &event.kind {
+        let logged = events.iter().map(|(event, life)| {
+            let kind = match &event.kind {
                 EventKind::Created { restored: true, .. } => "restored",
                 EventKind::Created { .. } => "created",
                 EventKind::Updated { .. } => "updated",
@@ -77,17 +78,17 @@ impl History {
                 EventKind::HistoryAppended { .. } => "appended",
                 EventKind::Forked { .. } => "forked",
             };
-            (event.sequence, ((event.version, *life), word))
+            (event.sequence, ((event.version, *life), kind))
         });
-        let told: Vec<_> = told.collect();
+        let logged: Vec<_> = logged.collect();
         if (1..)
-            .zip(&self.told)
-            .map(|(at, &told)| (at, told))
-            .eq(told.iter().copied())
+            .zip(&self.expected)
+            .map(|(sequence, &event)| (sequence, event))
+            .eq(logged.iter().copied())
         {
             Ok(())
         } else {
-            Err(format!("of {:?} was {told:?}", self.told))
+            Err(format!("expected {:?}, logged {logged:?}", self.expected))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Random operation lists for one thread, and a player that runs them.
 //!
-//! Lists refer to stamps by index, because lives and times differ between stores. The player maps indices to stamps.
+//! Lists refer to stamps (the version and life of a thread) by index, because stamps differ between stores.
 
 mod history;
 mod player;
@@ -23,7 +23,7 @@ pub(crate) struct List {
 pub(crate) enum Step {
     Write(WriteStep),
     Destroy {
-        precondition: Option<Wanted>,
+        precondition: Option<PreconditionStep>,
         idempotency: Option<u8>,
         caller: Caller,
         turn: Option<u8>,
@@ -45,8 +45,8 @@ pub(crate) enum Step {
         caller: Caller,
     },
     Checkpoint {
-        what: CheckpointStep,
-        precondition: Option<Wanted>,
+        action: CheckpointStep,
+        precondition: Option<PreconditionStep>,
         idempotency: Option<u8>,
     },
     Rotate,
@@ -57,12 +57,12 @@ pub(crate) enum Step {
     Advance(Duration),
     Watch,
     Reap,
-    /// Restores the life that ended last or, if an index is given, the life of the stamp that [`Wanted::Seen`] selects.
+    /// Restores the life that ended last, or the life of the stamp that [`PreconditionStep::Seen`] selects.
     Restore(Option<usize>),
 }
 
-/// A version, and the index of its life in the order in which lives were first seen.
-type Mark = (u64, usize);
+/// A version, and the index of its life (incarnation of the thread) in the order in which lives were first seen.
+type LocalStamp = (u64, usize);
 
 #[derive(Debug, Clone)]
 pub(crate) struct WriteStep {
@@ -70,7 +70,7 @@ pub(crate) struct WriteStep {
     pub(crate) guards: Vec<(&'static str, Expects)>,
     pub(crate) metadata: Option<(String, Option<Expects>)>,
     pub(crate) ttl: Option<Duration>,
-    pub(crate) precondition: Option<Wanted>,
+    pub(crate) precondition: Option<PreconditionStep>,
     pub(crate) tombstone: TombstoneCheck,
     /// Number of the idempotency key that this step sends.
     pub(crate) idempotency: Option<u8>,
@@ -128,7 +128,7 @@ pub(crate) enum CopyStep {
         checkpoint: Option<u32>,
         parts: [bool; 3],
         metadata: Option<&'static str>,
-        precondition: Option<Wanted>,
+        precondition: Option<PreconditionStep>,
         turn: Option<u8>,
         /// True if the copy is in the same bucket as the source.
         is_near: bool,
@@ -149,7 +149,7 @@ pub(crate) enum Op {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expects {
-    AsItIs,
+    Current,
     Object(&'static str),
     NotAnObject,
 }
@@ -158,15 +158,15 @@ pub(crate) enum Expects {
 pub(crate) enum TombstoneCheck {
     Always,
     Never,
-    /// Checks only tombstones newer than the life of the stamp that [`Wanted::Seen`] selects with this index.
+    /// Checks only tombstones newer than the life of the stamp that [`PreconditionStep::Seen`] selects with this index.
     After(usize),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted {
+pub(crate) enum PreconditionStep {
     Exists,
     Version(u64),
-    VersionAsItIs,
+    CurrentVersion,
     /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
     Seen(usize),
 }

@@ -15,8 +15,8 @@ use threadkeep_store::{
 
 use super::history::{History, WATCHED};
 use super::{
-    Caller, CheckpointStep, CopyStep, Expects, List, Mark, Op, OwnerStep, ReadStep, Step,
-    TombstoneCheck, Wanted, WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, List, LocalStamp, Op, OwnerStep, PreconditionStep,
+    ReadStep, Step, TombstoneCheck, WriteStep,
 };
 use crate::conformance::room::{Room, Subject, delete, increment, json, key, set};
 use crate::conformance::scope_room::item;
@@ -40,30 +40,30 @@ pub(crate) struct Player {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Written {
-        stamp: Mark,
+        stamp: LocalStamp,
         size_bytes: u64,
         answers: Vec<Answer>,
         thread: Option<Description>,
         replayed: bool,
     },
     Refused(Refusal),
-    Unmet(Mark),
+    Unmet(LocalStamp),
     Destroyed(Destroyed),
-    Read(Option<(Mark, String)>),
+    Read(Option<(LocalStamp, String)>),
     Thread(Option<Description>),
     /// The turn was granted by this step or, if `replayed`, by an earlier step with the same key.
     Granted {
         replayed: bool,
     },
     Copied(String),
-    Checkpoint(Mark, String, bool),
+    Checkpoint(LocalStamp, String, bool),
     Nothing,
 }
 
 /// A thread object, with times in multiples of 5 s since the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
-    stamp: Mark,
+    stamp: LocalStamp,
     size_bytes: u64,
     keys: u32,
     metadata: String,
@@ -108,16 +108,16 @@ impl Player {
             | Step::RenewTurn { .. }
             | Step::EndTurn { .. }) => self.end_or_turn(step).await,
             Step::Checkpoint {
-                what,
+                action,
                 precondition,
                 idempotency,
-            } => self.checkpoint(*what, *precondition, *idempotency).await,
+            } => self.checkpoint(*action, *precondition, *idempotency).await,
             Step::Rotate => self.rotate().await,
             Step::Copy(copy, caller) => match self.copy(copy, access(*caller)).await {
                 Ok(found) => found.map_or(Outcome::Nothing, Outcome::Copied),
                 Err(error) => self.failed(error),
             },
-            Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
+            Step::Again(index) if number > 0 => Box::pin(self.play(list, index % number)).await,
             Step::Read(step, caller) => {
                 let read = self.read(step, access(*caller)).await;
                 read.unwrap_or_else(|error| self.failed(error))
@@ -138,7 +138,7 @@ impl Player {
     }
 
     /// Returns all events and archives of the thread, in a form that is the same for all stores. An error describes
-    /// what is wrong with the log.
+    /// how the log differs from the expected events.
     pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
         self.reap().await;
         if !self.subject.exists().await {
@@ -156,7 +156,7 @@ impl Player {
         let events: Vec<_> = events
             .into_iter()
             .map(|event| {
-                let (_, life) = self.mark(Stamp {
+                let (_, life) = self.local_stamp(Stamp {
                     version: event.version,
                     life: event.life,
                 });
@@ -168,22 +168,22 @@ impl Player {
             .iter()
             .map(|(event, life)| format!("{} of {life}", story::words(event)))
             .collect();
-        for (place, life) in self.lives.clone().into_iter().enumerate() {
-            story.extend(self.last_of(place, life).await);
+        for (index, life) in self.lives.clone().into_iter().enumerate() {
+            story.extend(self.last_of(index, life).await);
         }
         Ok(story)
     }
 
-    async fn last_of(&self, place: usize, life: Life) -> Option<String> {
+    async fn last_of(&self, index: usize, life: Life) -> Option<String> {
         let mut found = None;
         for id in &self.ids {
-            let left = self.backend.get_final(id, life).await.unwrap();
-            found = found.or(left.map(|left| (id, left)));
+            let archive = self.backend.get_final(id, life).await.unwrap();
+            found = found.or(archive.map(|archive| (id, archive)));
         }
         let (id, Archive { head, state, .. }) = found?;
         let archive = self.backend.get_archive(id, Some(life)).await.unwrap();
         Some(format!(
-            "{place} v{} {} {} {} {} {:?} {}",
+            "{index} v{} {} {} {} {} {:?} {}",
             head.version,
             head.reason.as_str(),
             head.size_bytes,
@@ -211,8 +211,8 @@ impl Player {
         let (id, policy) = (&self.subject.id, &self.subject.policy);
         match self.backend.restore(id, life, policy).await {
             Ok(thread) => Outcome::Thread(thread.map(|thread| {
-                let left = self.mark(thread.stamp);
-                self.history.restore(left);
+                let stamp = self.local_stamp(thread.stamp);
+                self.history.restore(stamp);
                 self.description(thread)
             })),
             Err(error) => self.failed(error),
@@ -228,8 +228,8 @@ impl Player {
             Ok(Rotated { id, thread, .. }) => Outcome::Thread(thread.map(|thread| {
                 self.subject.id = id;
                 self.ids.push(id);
-                let left = self.mark(thread.stamp);
-                self.history.rotate(left);
+                let stamp = self.local_stamp(thread.stamp);
+                self.history.rotate(stamp);
                 self.description(thread)
             })),
             Err(error) => self.failed(error),
@@ -249,7 +249,7 @@ impl Player {
                     image: &image,
                     origin: None,
                     if_exists: IfExists::Fail,
-                    has_place: true,
+                    has_reservation: true,
                     turn: None,
                     idempotency: None,
                     policy,
@@ -280,12 +280,12 @@ impl Player {
                     until: None,
                     metadata: metadata.as_ref(),
                     owner: None,
-                    has_place: true,
+                    has_reservation: true,
                     ttl: None,
                     policy,
                     conditions: Conditions {
                         access,
-                        precondition: precondition.map(|wanted| self.precondition(wanted)),
+                        precondition: precondition.map(|required| self.precondition(required)),
                         turn: turn.map(token),
                         idempotency: None,
                     },
@@ -295,36 +295,36 @@ impl Player {
             }
         };
         let image = self.backend.export(&id, Access::All).await?;
-        Ok(image.map(|image| all_of(&image).replace(source.as_str(), "the source")))
+        Ok(image.map(|image| describe_image(&image).replace(source.as_str(), "the source")))
     }
 
     async fn checkpoint(
         &mut self,
-        what: CheckpointStep,
-        precondition: Option<Wanted>,
+        action: CheckpointStep,
+        precondition: Option<PreconditionStep>,
         key: Option<u8>,
     ) -> Outcome {
-        let request = (what, precondition.map(|wanted| format!("{wanted:?}")));
+        let request = (action, precondition.map(|required| format!("{required:?}")));
         let conditions = Conditions {
-            precondition: precondition.map(|wanted| self.precondition(wanted)),
+            precondition: precondition.map(|required| self.precondition(required)),
             idempotency: key.map(|key| idempotency(key, &request)),
             ..Conditions::default()
         };
         let (backend, id) = (Arc::clone(&self.backend), self.subject.id);
-        match what {
+        match action {
             CheckpointStep::Save => match backend.save_checkpoint(&id, None, &conditions).await {
                 Ok(CheckpointSaved {
                     stamp,
                     head,
                     replayed,
-                }) => Outcome::Checkpoint(self.mark(stamp), shown(&head), replayed),
+                }) => Outcome::Checkpoint(self.local_stamp(stamp), shown(&head), replayed),
                 Err(error) => self.failed(error),
             },
             CheckpointStep::List => {
                 let found = backend.list_checkpoints(&id, Access::All).await.unwrap();
                 Outcome::Read(found.map(|found| {
                     let heads: Vec<_> = found.content.iter().map(shown).collect();
-                    (self.mark(found.stamp), format!("{heads:?}"))
+                    (self.local_stamp(found.stamp), format!("{heads:?}"))
                 }))
             }
             CheckpointStep::Get(number) => {
@@ -337,7 +337,7 @@ impl Player {
                         metadata.as_str(),
                         text(&state)
                     );
-                    (self.mark(stamp), text)
+                    (self.local_stamp(stamp), text)
                 }))
             }
             CheckpointStep::Restore(number) => {
@@ -359,7 +359,7 @@ impl Player {
             CheckpointStep::Delete(number) => {
                 match backend.delete_checkpoint(&id, number, &conditions).await {
                     Ok(CheckpointDeleted { stamp, replayed }) => {
-                        Outcome::Checkpoint(self.mark(stamp), "deleted".into(), replayed)
+                        Outcome::Checkpoint(self.local_stamp(stamp), "deleted".into(), replayed)
                     }
                     Err(error) => self.failed(error),
                 }
@@ -385,7 +385,7 @@ impl Player {
             self.seen.push(stamp);
         }
         let state = found.map(|found| text(&found.content));
-        Outcome::Read(state.map(|state| (self.mark(stamp), state)))
+        Outcome::Read(state.map(|state| (self.local_stamp(stamp), state)))
     }
 
     async fn write(&mut self, step: &WriteStep) -> Outcome {
@@ -422,7 +422,9 @@ impl Player {
             conditions: Conditions {
                 access: access(step.caller),
                 turn: step.turn.map(token),
-                precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+                precondition: step
+                    .precondition
+                    .map(|required| self.precondition(required)),
                 idempotency: step.idempotency.map(|key| idempotency(key, step)),
             },
             ..self.subject.blank()
@@ -444,7 +446,7 @@ impl Player {
             } => {
                 let destroy = Destroy {
                     conditions: Conditions {
-                        precondition: precondition.map(|wanted| self.precondition(wanted)),
+                        precondition: precondition.map(|required| self.precondition(required)),
                         access: access(*caller),
                         turn: turn.map(token),
                         idempotency: key.map(|key| idempotency(key, step)),
@@ -509,7 +511,7 @@ impl Player {
 
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
-            Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
+            Refusal::VersionMismatch { current } => Outcome::Unmet(self.local_stamp(current)),
             // drop the times, which have millisecond precision and differ between stores
             Refusal::TurnTaken { .. } => Outcome::Refused(Refusal::TurnTaken {
                 ends_ms: 0,
@@ -555,7 +557,7 @@ impl Player {
                     let items = page
                         .items
                         .iter()
-                        .map(|kept| (kept.seq, kept.id.as_str(), kept.value.as_str()));
+                        .map(|stored| (stored.seq, stored.id.as_str(), stored.value.as_str()));
                     let items: Vec<_> = items.collect();
                     (Stamp::default(), format!("{items:?} {:?}", page.summary))
                 })
@@ -566,20 +568,20 @@ impl Player {
                 return Ok(Outcome::Thread(thread));
             }
         };
-        let read = read.map(|(stamp, text)| (self.mark(stamp), text));
+        let read = read.map(|(stamp, text)| (self.local_stamp(stamp), text));
         Ok(Outcome::Read(read))
     }
 
     fn written(&mut self, written: Written) -> Outcome {
-        let left = self.mark(written.stamp);
+        let stamp = self.local_stamp(written.stamp);
         if !written.replayed {
             let is_new =
                 |answer: &Answer| matches!(answer, Answer::Appended(_, new) if !new.repeated);
             let appends = written.answers.iter().any(is_new);
-            self.history.write(left, appends, self.ahead());
+            self.history.write(stamp, appends, self.ahead());
         }
         Outcome::Written {
-            stamp: left,
+            stamp,
             size_bytes: written.size_bytes,
             answers: written.answers,
             thread: written.thread.map(|thread| self.description(thread)),
@@ -591,7 +593,7 @@ impl Player {
         let time = |ms: u64| (ms + 2_500).saturating_sub(self.start_ms) / 5_000;
         Description {
             times: [thread.created_ms, thread.updated_ms, thread.expires_ms].map(time),
-            stamp: self.mark(thread.stamp),
+            stamp: self.local_stamp(thread.stamp),
             size_bytes: thread.size_bytes,
             keys: thread.keys,
             metadata: thread.metadata.as_str().to_owned(),
@@ -600,29 +602,29 @@ impl Player {
         }
     }
 
-    fn mark(&mut self, stamp: Stamp) -> Mark {
-        let known = self.lives.iter().position(|life| *life == stamp.life);
-        let place = known.unwrap_or_else(|| {
+    fn local_stamp(&mut self, stamp: Stamp) -> LocalStamp {
+        let existing = self.lives.iter().position(|life| *life == stamp.life);
+        let index = existing.unwrap_or_else(|| {
             self.lives.push(stamp.life);
             self.lives.len() - 1
         });
-        (stamp.version, place)
+        (stamp.version, index)
     }
 
-    fn tombstone(&self, heed: TombstoneCheck) -> Tombstone {
-        match heed {
-            TombstoneCheck::Always => Tombstone::Heeded,
+    fn tombstone(&self, check: TombstoneCheck) -> Tombstone {
+        match check {
+            TombstoneCheck::Always => Tombstone::Enforced,
             TombstoneCheck::Never => Tombstone::Ignored,
-            TombstoneCheck::After(back) => Tombstone::HeededAfter(self.seen_before(back).life),
+            TombstoneCheck::After(back) => Tombstone::EnforcedAfter(self.seen_before(back).life),
         }
     }
 
-    fn precondition(&self, wanted: Wanted) -> Precondition {
-        match wanted {
-            Wanted::Exists => Precondition::Exists,
-            Wanted::Version(version) => Precondition::Version(version),
-            Wanted::VersionAsItIs => Precondition::Version(self.version),
-            Wanted::Seen(back) => Precondition::Stamp(self.seen_before(back)),
+    fn precondition(&self, required: PreconditionStep) -> Precondition {
+        match required {
+            PreconditionStep::Exists => Precondition::Exists,
+            PreconditionStep::Version(version) => Precondition::Version(version),
+            PreconditionStep::CurrentVersion => Precondition::Version(self.version),
+            PreconditionStep::Seen(back) => Precondition::Stamp(self.seen_before(back)),
         }
     }
 
@@ -630,7 +632,7 @@ impl Player {
         match expects {
             Expects::Object(object) => GuardedValue::Object(json(object)),
             Expects::NotAnObject => GuardedValue::NotAnObject,
-            Expects::AsItIs => match self.subject.value(key).await {
+            Expects::Current => match self.subject.value(key).await {
                 Some(value) if value.starts_with('{') => GuardedValue::Object(json(&value)),
                 _ => GuardedValue::NotAnObject,
             },
@@ -642,7 +644,7 @@ impl Player {
             None => None,
             Some(Expects::Object(object)) => Some(json(object)),
             Some(Expects::NotAnObject) => Some(json("{}")),
-            Some(Expects::AsItIs) => {
+            Some(Expects::Current) => {
                 let thread = self.subject.thread().await;
                 Some(thread.map_or_else(|| json("{}"), |thread| thread.metadata))
             }
@@ -694,7 +696,7 @@ fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     }
 }
 
-fn all_of(image: &Image) -> String {
+fn describe_image(image: &Image) -> String {
     let Image {
         thread,
         state,

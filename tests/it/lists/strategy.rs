@@ -7,8 +7,8 @@ use proptest::sample::select;
 use threadkeep_domain::{Mismatch, Owner, Slice, ThreadPolicy};
 
 use super::{
-    Caller, CheckpointStep, CopyStep, Expects, List, Op, OwnerStep, ReadStep, Step, TombstoneCheck,
-    Wanted, WriteStep,
+    Caller, CheckpointStep, CopyStep, Expects, List, Op, OwnerStep, PreconditionStep, ReadStep,
+    Step, TombstoneCheck, WriteStep,
 };
 
 /// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
@@ -111,10 +111,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => turn(),
         5 => (
             checkpoint(),
-            option::weighted(0.1, wanted()),
+            option::weighted(0.1, precondition()),
             option::weighted(0.3, 0u8..3)
-        ).prop_map(|(what, precondition, idempotency)| {
-            Step::Checkpoint { what, precondition, idempotency }
+        ).prop_map(|(action, precondition, idempotency)| {
+            Step::Checkpoint { action, precondition, idempotency }
         }),
         1 => Just(Step::Rotate),
         2 => (copy(), caller()).prop_map(|(copy, caller)| Step::Copy(copy, caller)),
@@ -129,10 +129,10 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn destroy() -> impl Strategy<Value = Step> {
     (
-        option::weighted(0.3, wanted()),
+        option::weighted(0.3, precondition()),
         option::weighted(0.4, 0u8..3),
         caller(),
-        a_turn(),
+        turn_number(),
     )
         .prop_map(|(precondition, idempotency, caller, turn)| Step::Destroy {
             precondition,
@@ -182,7 +182,7 @@ fn owner() -> impl Strategy<Value = OwnerStep> {
     ]
 }
 
-fn a_turn() -> impl Strategy<Value = Option<u8>> {
+fn turn_number() -> impl Strategy<Value = Option<u8>> {
     option::weighted(0.1, 0u8..3)
 }
 
@@ -201,8 +201,8 @@ fn copy() -> impl Strategy<Value = CopyStep> {
         option::weighted(0.3, 1u32..4),
         any::<[bool; 3]>(),
         option::weighted(0.3, select(&OBJECTS[..])),
-        option::weighted(0.2, wanted()),
-        a_turn(),
+        option::weighted(0.2, precondition()),
+        turn_number(),
         any::<bool>(),
     );
     prop_oneof![
@@ -234,7 +234,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
             0.1,
             select(&[65, 95, 3_605][..]).prop_map(Duration::from_secs),
         ),
-        option::weighted(0.15, wanted()),
+        option::weighted(0.15, precondition()),
         prop_oneof![
             6 => Just(TombstoneCheck::Always),
             2 => Just(TombstoneCheck::Never),
@@ -242,7 +242,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
         ],
         option::weighted(0.3, 0u8..3),
         any::<bool>(),
-        (caller(), option::weighted(0.1, owner()), a_turn()),
+        (caller(), option::weighted(0.1, owner()), turn_number()),
     )
         .prop_map(
             |(
@@ -345,7 +345,7 @@ fn string() -> impl Strategy<Value = String> {
 fn array() -> impl Strategy<Value = String> {
     let few = vec(element(), 0..6);
     let many = (1usize..120, 0usize..70).prop_map(|(bytes, len)| {
-        let element = |place: usize| format!("{}", place % 9 + 1).repeat(bytes);
+        let element = |index: usize| format!("{}", index % 9 + 1).repeat(bytes);
         (0..len).map(element).collect()
     });
     let of_bytes = (1_990usize..2_060, 1usize..3).prop_map(|(bytes, chunks)| {
@@ -380,18 +380,18 @@ fn metadata() -> impl Strategy<Value = String> {
 
 fn expects() -> impl Strategy<Value = Expects> {
     prop_oneof![
-        4 => Just(Expects::AsItIs),
+        4 => Just(Expects::Current),
         1 => select(&OBJECTS[..]).prop_map(Expects::Object),
         1 => Just(Expects::NotAnObject),
     ]
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
+fn precondition() -> impl Strategy<Value = PreconditionStep> {
     prop_oneof![
-        2 => Just(Wanted::Exists),
-        2 => (0u64..4).prop_map(Wanted::Version),
-        3 => Just(Wanted::VersionAsItIs),
-        3 => (0usize..6).prop_map(Wanted::Seen),
+        2 => Just(PreconditionStep::Exists),
+        2 => (0u64..4).prop_map(PreconditionStep::Version),
+        3 => Just(PreconditionStep::CurrentVersion),
+        3 => (0usize..6).prop_map(PreconditionStep::Seen),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Random operation lists for one scope, a player that runs them, and a reference model.
 //!
-//! Lists refer to stamps by index, because lives and times differ between stores. The player maps indices to stamps.
+//! Lists refer to stamps (the version and life of a scope) by index, because stamps differ between stores.
 
 mod player;
 mod reference;
@@ -20,7 +20,7 @@ pub(crate) struct List {
     pub(crate) thread_ttl: Duration,
     pub(crate) tombstone: Duration,
     /// True if the player reads everything after each step, which extends lifetimes.
-    pub(crate) looks: bool,
+    pub(crate) reads_everything: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Step {
         all: bool,
     },
     Page(Bound, usize),
-    End(Option<Wanted>),
+    End(Option<PreconditionStep>),
     /// Repeats the earlier step with this index, modulo the number of earlier steps.
     Again(usize),
     Advance(Duration),
@@ -57,13 +57,13 @@ pub(crate) enum ThreadStep {
 pub(crate) struct WriteStep {
     pub(crate) makes: bool,
     pub(crate) operations: Vec<Op>,
-    pub(crate) tasks: Option<(usize, Option<Wanted>)>,
+    pub(crate) tasks: Option<(usize, Option<PreconditionStep>)>,
     pub(crate) record: Option<(&'static str, Option<Expects>)>,
     pub(crate) removes: Option<Removes>,
     pub(crate) items: Vec<(&'static str, String)>,
     pub(crate) seals: bool,
     pub(crate) ttl: Option<Duration>,
-    pub(crate) precondition: Option<Wanted>,
+    pub(crate) precondition: Option<PreconditionStep>,
     /// Number of the idempotency key that this step sends.
     pub(crate) idempotency: Option<u8>,
 }
@@ -91,7 +91,7 @@ pub(crate) enum Op {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted {
+pub(crate) enum PreconditionStep {
     Exists,
     Version(u64),
     /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
@@ -100,7 +100,7 @@ pub(crate) enum Wanted {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expects {
-    AsItWas,
+    LastSeen,
     Text(&'static str),
 }
 

@@ -13,18 +13,20 @@ use threadkeep_store::{
 };
 
 use super::reference::Reference;
-use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
+use super::{
+    Bound, Expects, Kind, List, Op, PreconditionStep, Removes, Step, ThreadStep, WriteStep,
+};
 use crate::conformance::room::{Room, Subject};
-use crate::conformance::scope_room::{Place, fill, increment, item, key, record, set, tasks, word};
+use crate::conformance::scope_room::{Scope, fill, increment, item, key, record, set, tasks, word};
 
-/// A version, and the index of its life in the order in which lives were first seen.
-type Mark = (u64, usize);
+/// A version, and the index of its life (incarnation of the scope) in the order in which lives were first seen.
+type LocalStamp = (u64, usize);
 
 const CONTENTS: [&str; 3] = ["a", "é\n", "c"];
 
 #[derive(Debug)]
 pub(crate) struct Player {
-    place: Place,
+    scope: Scope,
     threads: Threads,
     start_ms: u64,
     lives: Vec<Life>,
@@ -42,7 +44,7 @@ enum Threads {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Written {
-        stamp: Mark,
+        stamp: LocalStamp,
         kv_bytes: u64,
         keys: u32,
         answers: Vec<KvAnswer>,
@@ -52,7 +54,7 @@ pub(crate) enum Outcome {
         replayed: bool,
     },
     Refused(Refusal),
-    Unmet(Mark),
+    Unmet(LocalStamp),
     View(Option<Box<View>>),
     Page(Option<Page>),
     Ended(bool),
@@ -62,8 +64,8 @@ pub(crate) enum Outcome {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct View {
-    stamp: Mark,
-    tasks_stamp: Mark,
+    stamp: LocalStamp,
+    tasks_stamp: LocalStamp,
     times: [u64; 2],
     expires: Option<u64>,
     rest: ScopeView,
@@ -84,35 +86,35 @@ impl Player {
             tombstone: list.tombstone,
             ..ThreadPolicy::THREAD
         });
-        let place = match list.kind {
+        let scope = match list.kind {
             Kind::Thread => room.scope_of(&thread),
             Kind::Other => room.session(),
         };
-        let place = Place {
+        let scope = Scope {
             policy: list.policy,
-            ..place
+            ..scope
         };
         let threads = Threads::Stored(thread, Arc::clone(&room.backend));
-        Self::at(place, threads, room.clock.now_ms())
+        Self::at(scope, threads, room.clock.now_ms())
     }
 
     pub(crate) fn of_reference(clock: &Clock, list: &List) -> Self {
         let reference = Reference::new(clock.clone(), list);
-        let scope = match list.kind {
+        let name = match list.kind {
             Kind::Thread => format!("thread:{}", ThreadId::random()),
             Kind::Other => "session:any".to_owned(),
         };
-        let place = Place {
+        let scope = Scope {
             scopes: Arc::new(reference.clone()),
-            scope: scope.parse().unwrap(),
+            id: name.parse().unwrap(),
             policy: list.policy,
         };
-        Self::at(place, Threads::Reference(reference), clock.ahead_ms())
+        Self::at(scope, Threads::Reference(reference), clock.ahead_ms())
     }
 
-    fn at(place: Place, threads: Threads, start_ms: u64) -> Self {
+    fn at(scope: Scope, threads: Threads, start_ms: u64) -> Self {
         Self {
-            place,
+            scope,
             threads,
             start_ms,
             lives: vec![Life::default()],
@@ -127,15 +129,15 @@ impl Player {
         match &list.steps[number] {
             Step::Write(step) => self.write(step).await,
             Step::Read { values, all } => self.read(values, *all).await,
-            Step::Page(bound, most) => self.page(*bound, *most).await,
-            Step::End(wanted) => self.end(*wanted).await,
-            Step::Again(place) if number > 0 => Box::pin(self.play(list, place % number)).await,
+            Step::Page(bound, limit) => self.page(*bound, *limit).await,
+            Step::End(required) => self.end(*required).await,
+            Step::Again(index) if number > 0 => Box::pin(self.play(list, index % number)).await,
             Step::Thread(step) if list.kind == Kind::Thread => self.thread(*step).await,
             Step::Thread(_) | Step::Again(_) | Step::Advance(_) => Outcome::Nothing,
         }
     }
 
-    pub(crate) async fn look(&mut self) -> [Outcome; 3] {
+    pub(crate) async fn read_everything(&mut self) -> [Outcome; 3] {
         let view = self.read(&["k", "l", ""], true).await;
         let items = self.page(Bound::After(0), usize::MAX).await;
         [view, items, self.last_page().await]
@@ -145,7 +147,7 @@ impl Player {
         let operations: Vec<_> = step.operations.iter().flat_map(operations).collect();
         let tasks = step.tasks.map(|(count, expected)| TasksChange {
             new: tasks(&CONTENTS[..count]),
-            expected: expected.map(|wanted| stamp(wanted, &self.tasks_seen)),
+            expected: expected.map(|required| stamp(required, &self.tasks_seen)),
         });
         let record = step.record.map(|(new, expects)| self.record(new, expects));
         let items: Vec<HistoryItem> = step.items.iter().map(|(id, it)| item(id, it)).collect();
@@ -169,13 +171,15 @@ impl Player {
             seals: step.seals,
             ttl: step.ttl,
             conditions: Conditions {
-                precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+                precondition: step
+                    .precondition
+                    .map(|required| self.precondition(required)),
                 idempotency: step.idempotency.map(|key| idempotency(key, step)),
                 ..Conditions::default()
             },
-            ..self.place.blank()
+            ..self.scope.blank()
         };
-        let written = self.place.write(&write).await;
+        let written = self.scope.write(&write).await;
         match written {
             Ok(written) => self.written(written),
             Err(refusal) => self.refused(refusal),
@@ -183,9 +187,9 @@ impl Player {
     }
 
     fn written(&mut self, written: ScopeWritten) -> Outcome {
-        self.see(written.stamp);
+        self.record_stamp(written.stamp);
         Outcome::Written {
-            stamp: self.mark(written.stamp),
+            stamp: self.local_stamp(written.stamp),
             kv_bytes: written.kv_bytes,
             keys: written.keys,
             answers: written.answers,
@@ -198,7 +202,7 @@ impl Player {
 
     fn refused(&mut self, refusal: Refusal) -> Outcome {
         match refusal {
-            Refusal::VersionMismatch { current } => Outcome::Unmet(self.mark(current)),
+            Refusal::VersionMismatch { current } => Outcome::Unmet(self.local_stamp(current)),
             other => Outcome::Refused(other),
         }
     }
@@ -212,9 +216,9 @@ impl Player {
             record: all,
             ..ScopeParts::default()
         };
-        let view = self.place.read(&parts).await.unwrap();
+        let view = self.scope.read(&parts).await.unwrap();
         Outcome::View(view.map(|view| {
-            self.see(view.stamp);
+            self.record_stamp(view.stamp);
             if self.tasks_seen.last() != Some(&view.tasks_stamp) {
                 self.tasks_seen.push(view.tasks_stamp);
             }
@@ -231,8 +235,8 @@ impl Player {
         let values = view.values.iter();
         let keys = view.keys.iter();
         Box::new(View {
-            stamp: self.mark(view.stamp),
-            tasks_stamp: self.mark(view.tasks_stamp),
+            stamp: self.local_stamp(view.stamp),
+            tasks_stamp: self.local_stamp(view.tasks_stamp),
             times: [view.created_ms, view.updated_ms].map(|ms| self.time(ms)),
             expires: view.expires_ms.map(|ms| self.time(ms)),
             values: values
@@ -250,29 +254,34 @@ impl Player {
         })
     }
 
-    async fn page(&self, bound: Bound, most: usize) -> Outcome {
+    async fn page(&self, bound: Bound, limit: usize) -> Outcome {
         let from = match bound {
             Bound::After(seq) => HistoryFrom::After(seq),
             Bound::Before(seq) => HistoryFrom::Before(seq),
         };
-        let page = self.place.page(from, most).await;
-        Outcome::Page(page.map(|page| self.words(page)))
+        let page = self.scope.page(from, limit).await;
+        Outcome::Page(page.map(|page| self.page_outcome(page)))
     }
 
     async fn last_page(&self) -> Outcome {
-        let Some(id) = self.place.scope.thread() else {
+        let Some(id) = self.scope.id.thread() else {
             return Outcome::Nothing;
         };
         self.threads.reap().await;
         let from = HistoryFrom::Before(u64::MAX);
-        let page = self.place.scopes.read_final_history(id, None, from, 100);
-        Outcome::Page(page.await.unwrap().map(|page| self.words(page)))
+        let page = self.scope.scopes.read_final_history(id, None, from, 100);
+        Outcome::Page(page.await.unwrap().map(|page| self.page_outcome(page)))
     }
 
-    fn words(&self, page: HistoryPage) -> Page {
-        let items = page.items.into_iter().map(|kept| {
-            let value = kept.value.as_str().to_owned();
-            (kept.seq, self.time(kept.at_ms), kept.id.to_string(), value)
+    fn page_outcome(&self, page: HistoryPage) -> Page {
+        let items = page.items.into_iter().map(|stored| {
+            let value = stored.value.as_str().to_owned();
+            (
+                stored.seq,
+                self.time(stored.at_ms),
+                stored.id.to_string(),
+                value,
+            )
         });
         Page {
             items: items.collect(),
@@ -280,9 +289,9 @@ impl Player {
         }
     }
 
-    async fn end(&mut self, wanted: Option<Wanted>) -> Outcome {
-        let version = wanted.map(|wanted| stamp(wanted, &self.seen).version);
-        match self.place.end_if(version).await {
+    async fn end(&mut self, required: Option<PreconditionStep>) -> Outcome {
+        let version = required.map(|required| stamp(required, &self.seen).version);
+        match self.scope.end_if(version).await {
             Ok(ended) => Outcome::Ended(ended),
             Err(refusal) => self.refused(refusal),
         }
@@ -311,30 +320,30 @@ impl Player {
         })
     }
 
-    fn see(&mut self, stamp: Stamp) {
+    fn record_stamp(&mut self, stamp: Stamp) {
         if self.seen.last() != Some(&stamp) {
             self.seen.push(stamp);
         }
     }
 
-    fn mark(&mut self, stamp: Stamp) -> Mark {
-        let known = self.lives.iter().position(|life| *life == stamp.life);
-        let place = known.unwrap_or_else(|| {
+    fn local_stamp(&mut self, stamp: Stamp) -> LocalStamp {
+        let existing = self.lives.iter().position(|life| *life == stamp.life);
+        let index = existing.unwrap_or_else(|| {
             self.lives.push(stamp.life);
             self.lives.len() - 1
         });
-        (stamp.version, place)
+        (stamp.version, index)
     }
 
     fn time(&self, ms: u64) -> u64 {
         (ms + 2_500).saturating_sub(self.start_ms) / 5_000
     }
 
-    fn precondition(&self, wanted: Wanted) -> Precondition {
-        match wanted {
-            Wanted::Exists => Precondition::Exists,
-            Wanted::Version(version) => Precondition::Version(version),
-            Wanted::Seen(_) => Precondition::Stamp(stamp(wanted, &self.seen)),
+    fn precondition(&self, required: PreconditionStep) -> Precondition {
+        match required {
+            PreconditionStep::Exists => Precondition::Exists,
+            PreconditionStep::Version(version) => Precondition::Version(version),
+            PreconditionStep::Seen(_) => Precondition::Stamp(stamp(required, &self.seen)),
         }
     }
 
@@ -342,7 +351,7 @@ impl Player {
         match expects {
             None => record(new, None),
             Some(Expects::Text(text)) => record(new, Some(text)),
-            Some(Expects::AsItWas) => record(new, self.record_seen.as_deref()),
+            Some(Expects::LastSeen) => record(new, self.record_seen.as_deref()),
         }
     }
 }
@@ -365,12 +374,12 @@ impl Threads {
     }
 }
 
-fn stamp(wanted: Wanted, seen: &[Stamp]) -> Stamp {
+fn stamp(required: PreconditionStep, seen: &[Stamp]) -> Stamp {
     let newest = seen[seen.len() - 1];
-    match wanted {
-        Wanted::Exists => newest,
-        Wanted::Version(version) => Stamp { version, ..newest },
-        Wanted::Seen(back) => seen[seen.len() - 1 - back % seen.len()],
+    match required {
+        PreconditionStep::Exists => newest,
+        PreconditionStep::Version(version) => Stamp { version, ..newest },
+        PreconditionStep::Seen(back) => seen[seen.len() - 1 - back % seen.len()],
     }
 }
 
@@ -379,20 +388,20 @@ fn operations(op: &Op) -> Vec<KvOperation> {
         Op::Set {
             key: text,
             value,
-            ttl: its_ttl,
+            ttl: new_ttl,
             if_absent: only_if_absent,
         } => {
             let mut operation = set(text, value);
             if let KvOperation::Set { ttl, if_absent, .. } = &mut operation {
-                (*ttl, *if_absent) = (*its_ttl, *only_if_absent);
+                (*ttl, *if_absent) = (*new_ttl, *only_if_absent);
             }
             vec![operation]
         }
         Op::Delete(text) => vec![KvOperation::Delete { key: key(text) }],
         Op::Increment(text, by) => vec![increment(text, *by)],
         Op::Clear => vec![KvOperation::Clear],
-        Op::Fill(left) => {
-            let fill = |n: usize| fill(&format!("f{n}"), 32_768 - left * usize::from(n == 3));
+        Op::Fill(free_bytes) => {
+            let fill = |n: usize| fill(&format!("f{n}"), 32_768 - free_bytes * usize::from(n == 3));
             (0..4).map(fill).collect()
         }
         Op::Many(count) => (0..*count).map(|n| set(&format!("m{n}"), "")).collect(),

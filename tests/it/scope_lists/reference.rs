@@ -10,8 +10,8 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep_store::{
-    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
-    Scopes, StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPosition, Reader, ScopeEnd, ScopeParts,
+    ScopeView, Scopes, StoreError, WriteError,
 };
 
 use super::{Kind, List};
@@ -34,8 +34,8 @@ struct World {
     lives: u64,
     thread: Option<Thread>,
     refuses_until_ms: u64,
-    /// The scope in the thread's most recently ended life, unless that life was restored.
-    left: Option<Option<Held>>,
+    /// The scope in the thread's most recently ended life (incarnation), unless that life was restored.
+    final_scope: Option<Option<Held>>,
     scope: Option<Held>,
     answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,
     answers_end_ms: u64,
@@ -66,7 +66,7 @@ impl Reference {
             lives: 0,
             thread: None,
             refuses_until_ms: 0,
-            left: None,
+            final_scope: None,
             scope: None,
             answers: HashMap::new(),
             answers_end_ms: 0,
@@ -80,7 +80,7 @@ impl Reference {
     fn now(&self) -> (MutexGuard<'_, World>, u64) {
         let now_ms = self.clock.ahead_ms();
         let mut world = self.world.lock().unwrap();
-        world.pass(now_ms);
+        world.expire(now_ms);
         (world, now_ms)
     }
 
@@ -93,7 +93,7 @@ impl Reference {
             let life = world.new_life();
             world.thread = Some(Thread { life, ends_ms: 0 });
         }
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         true
     }
 
@@ -114,17 +114,17 @@ impl Reference {
         if world.thread.is_some() {
             return None;
         }
-        let Some(left) = world.left.take() else {
+        let Some(final_scope) = world.final_scope.take() else {
             return Some(false);
         };
         let life = world.new_life();
         world.thread = Some(Thread { life, ends_ms: 0 });
-        world.scope = left.map(|mut held| {
+        world.scope = final_scope.map(|mut held| {
             held.stamp.life = life;
             held
         });
         world.refuses_until_ms = 0;
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         Some(true)
     }
 
@@ -168,14 +168,14 @@ impl Reference {
             replayed: false,
         };
         world.scope = Some(held);
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         world.remember(write.conditions.idempotency, &written, now_ms);
         Ok(written)
     }
 }
 
 impl World {
-    fn pass(&mut self, now_ms: u64) {
+    fn expire(&mut self, now_ms: u64) {
         if self
             .thread
             .as_ref()
@@ -194,7 +194,7 @@ impl World {
 
     fn end_thread(&mut self) {
         self.thread = None;
-        self.left = Some(self.scope.take());
+        self.final_scope = Some(self.scope.take());
     }
 
     fn new_life(&mut self) -> Life {
@@ -207,7 +207,7 @@ impl World {
         scope.map_or(Stamp::default(), |held| held.stamp)
     }
 
-    fn slide(&mut self, now_ms: u64) {
+    fn extend_lifetimes(&mut self, now_ms: u64) {
         if let Some(thread) = &mut self.thread {
             thread.ends_ms = now_ms + self.thread_ttl.as_millis() as u64;
         }
@@ -219,8 +219,8 @@ impl World {
     }
 
     fn recall(&self, key: Option<IdempotencyKey>) -> Result<Option<ScopeWritten>, Refusal> {
-        let known = key.and_then(|key| Some((key, self.answers.get(&key.digest)?)));
-        match known {
+        let recorded = key.and_then(|key| Some((key, self.answers.get(&key.digest)?)));
+        match recorded {
             Some((key, (request, _))) if *request != key.request => {
                 Err(Refusal::IdempotencyKeyReused)
             }
@@ -238,8 +238,8 @@ impl World {
         };
         let of_thread = self.thread.as_ref().map(|thread| thread.ends_ms);
         let of_scope = self.scope.as_ref().and_then(|held| held.ends_ms);
-        let its_end_ms = of_thread.or(of_scope).unwrap_or(u64::MAX);
-        let ends_ms = its_end_ms.min(now_ms + DAY_MS).max(now_ms + MINUTE_MS);
+        let owner_end_ms = of_thread.or(of_scope).unwrap_or(u64::MAX);
+        let ends_ms = owner_end_ms.min(now_ms + DAY_MS).max(now_ms + MINUTE_MS);
         self.answers_end_ms = match self.answers.is_empty() {
             true => ends_ms,
             false => ends_ms.max(self.answers_end_ms),
@@ -288,7 +288,7 @@ impl Scopes for Reference {
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError> {
         let (mut world, now_ms) = self.now();
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         let Some(held) = &mut world.scope else {
             return Ok(None);
         };
@@ -329,13 +329,13 @@ impl Scopes for Reference {
         _: &ScopeId,
         reader: Reader,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         let (mut world, now_ms) = self.now();
         if reader.touch {
-            world.slide(now_ms);
+            world.extend_lifetimes(now_ms);
         }
-        Ok(world.scope.as_ref().map(|held| page(held, from, most)))
+        Ok(world.scope.as_ref().map(|held| page(held, from, limit)))
     }
 
     async fn find_item(
@@ -343,14 +343,14 @@ impl Scopes for Reference {
         _: &ScopeId,
         _: Access,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, WriteError> {
+    ) -> Result<Option<ItemPosition>, WriteError> {
         let (mut world, now_ms) = self.now();
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         let history = world.scope.as_ref().map(|held| held.document.history());
         Ok(history.and_then(|history| {
-            let kept = history.place(id).map(|seq| (seq, false));
-            let found = kept.or_else(|| history.removed_place(id).map(|seq| (seq, true)));
-            found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
+            let present = history.position(id).map(|seq| (seq, false));
+            let found = present.or_else(|| history.removed_position(id).map(|seq| (seq, true)));
+            found.map(|(seq, is_removed)| ItemPosition { seq, is_removed })
         }))
     }
 
@@ -371,7 +371,7 @@ impl Scopes for Reference {
         {
             return Err(Refusal::VersionMismatch { current }.into());
         }
-        world.slide(now_ms);
+        world.extend_lifetimes(now_ms);
         let ended = world.scope.take().is_some();
         if ended {
             world.forget_in(0, now_ms);
@@ -387,30 +387,30 @@ impl Scopes for Reference {
         _: &ThreadId,
         _: Option<Life>,
         from: HistoryFrom,
-        most: usize,
+        limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
         let (world, _) = self.now();
-        let left = world.left.as_ref();
-        Ok(left.map(|left| match left {
-            Some(held) => page(held, from, most),
+        let final_scope = world.final_scope.as_ref();
+        Ok(final_scope.map(|final_scope| match final_scope {
+            Some(held) => page(held, from, limit),
             None => HistoryPage::EMPTY,
         }))
     }
 }
 
-fn page(held: &Held, from: HistoryFrom, most: usize) -> HistoryPage {
+fn page(held: &Held, from: HistoryFrom, limit: usize) -> HistoryPage {
     let history = held.document.history();
     let all = history.read(0, false, usize::MAX);
     let items: Vec<_> = match from {
-        HistoryFrom::After(seq) => all.into_iter().filter(|kept| kept.seq > seq).collect(),
+        HistoryFrom::After(seq) => all.into_iter().filter(|item| item.seq > seq).collect(),
         HistoryFrom::Before(seq) => {
             let before = all.into_iter().rev();
-            before.filter(|kept| kept.seq < seq).collect()
+            before.filter(|item| item.seq < seq).collect()
         }
     };
     HistoryPage {
         segments: Vec::new(),
-        items: items.into_iter().take(most).collect(),
+        items: items.into_iter().take(limit).collect(),
         summary: history.summary(),
     }
 }

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use threadkeep_domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
 
-use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
+use super::{
+    Bound, Expects, Kind, List, Op, PreconditionStep, Removes, Step, ThreadStep, WriteStep,
+};
 
 /// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
 const KEYS: [&str; 9] = ["k", "l", "", "M", "T", "R", "kk", "x\n", "é\u{2028}"];
@@ -55,9 +57,9 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
         steps,
     )
         .prop_map(
-            |(kind, policy, thread_ttl, tombstone, looks, is_there, mut steps)| {
-                if is_there {
-                    steps.insert(0, beginning(kind));
+            |(kind, policy, thread_ttl, tombstone, reads_everything, exists, mut steps)| {
+                if exists {
+                    steps.insert(0, creation(kind));
                 }
                 let policy = match kind {
                     Kind::Thread => ScopePolicy {
@@ -72,14 +74,14 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
                     policy,
                     thread_ttl,
                     tombstone,
-                    looks,
+                    reads_everything,
                     steps,
                 }
             },
         )
 }
 
-fn beginning(kind: Kind) -> Step {
+fn creation(kind: Kind) -> Step {
     match kind {
         Kind::Thread => Step::Thread(ThreadStep::Write),
         Kind::Other => Step::Write(WriteStep {
@@ -141,10 +143,10 @@ fn step() -> impl Strategy<Value = Step> {
             ..WriteStep::default()
         })),
         12 => write().prop_map(Step::Write),
-        2 => Just(beginning(Kind::Other)),
+        2 => Just(creation(Kind::Other)),
         3 => (values(), any::<bool>()).prop_map(|(values, all)| Step::Read { values, all }),
-        3 => (bound, 0usize..5).prop_map(|(bound, most)| Step::Page(bound, most)),
-        2 => option::weighted(0.3, wanted()).prop_map(Step::End),
+        3 => (bound, 0usize..5).prop_map(|(bound, limit)| Step::Page(bound, limit)),
+        2 => option::weighted(0.3, precondition()).prop_map(Step::End),
         3 => any::<usize>().prop_map(Step::Again),
         4 => (1u64..8).prop_map(|tens| Step::Advance(Duration::from_secs(10 * tens))),
         4 => thread.prop_map(Step::Thread),
@@ -163,11 +165,11 @@ fn write() -> impl Strategy<Value = WriteStep> {
     ];
     let text = || select(&["", "=", "r", "R"][..]);
     let expects = prop_oneof![
-        2 => Just(Expects::AsItWas),
+        2 => Just(Expects::LastSeen),
         1 => text().prop_map(Expects::Text),
     ];
     let changes = (
-        option::weighted(0.3, (0usize..4, option::weighted(0.5, wanted()))),
+        option::weighted(0.3, (0usize..4, option::weighted(0.5, precondition()))),
         option::weighted(0.2, (text(), option::weighted(0.5, expects))),
         option::weighted(0.2, removes()),
         prop_oneof![2 => Just(Vec::new()), 1 => items()],
@@ -178,7 +180,7 @@ fn write() -> impl Strategy<Value = WriteStep> {
         changes,
         prop::bool::weighted(0.02),
         option::weighted(0.15, ttl()),
-        option::weighted(0.15, wanted()),
+        option::weighted(0.15, precondition()),
         option::weighted(0.3, 0u8..3),
     )
         .prop_map(
@@ -246,10 +248,10 @@ fn removes() -> impl Strategy<Value = Removes> {
     ]
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
+fn precondition() -> impl Strategy<Value = PreconditionStep> {
     prop_oneof![
-        1 => Just(Wanted::Exists),
-        2 => (0u64..4).prop_map(Wanted::Version),
-        4 => (0usize..4).prop_map(Wanted::Seen),
+        1 => Just(PreconditionStep::Exists),
+        2 => (0u64..4).prop_map(PreconditionStep::Version),
+        4 => (0usize..4).prop_map(PreconditionStep::Seen),
     ]
 }

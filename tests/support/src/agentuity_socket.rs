@@ -55,9 +55,9 @@ impl Socket {
         self.0.send(message).await.unwrap();
     }
 
-    /// Sends a frame without checks. The WebSocket library might reject it.
-    pub async fn send_frame(&mut self, first: u8, payload: &[u8]) {
-        self.send_bytes(&frame(first, payload)).await;
+    /// Sends a frame unchecked, even one that the WebSocket library would refuse to send.
+    pub async fn send_frame(&mut self, first_byte: u8, payload: &[u8]) {
+        self.send_bytes(&frame(first_byte, payload)).await;
     }
 
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
@@ -73,24 +73,24 @@ impl Socket {
         self.send(&request(id, action, data)).await;
     }
 
-    /// Returns the next message of any kind, or `None` at the end. The WebSocket library answers a ping on the next
-    /// read or write.
+    /// Returns the next message of any kind, or `None` at the end. After a ping, the WebSocket library sends the pong
+    /// on the next read or write.
     pub async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;
-        next.expect("something should come")?.ok()
+        next.expect("a message should arrive")?.ok()
     }
 
     pub async fn bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let all = self.0.get_mut().read_to_end(&mut bytes);
-        timeout(WAIT_LIMIT, all)
+        let reading = self.0.get_mut().read_to_end(&mut bytes);
+        timeout(WAIT_LIMIT, reading)
             .await
-            .expect("it should end")
+            .expect("the connection should end")
             .unwrap();
         bytes
     }
 
-    pub async fn next_but_pings(&mut self) -> Option<Message> {
+    pub async fn next_except_pings(&mut self) -> Option<Message> {
         loop {
             match self.next().await {
                 Some(Message::Ping(_)) => {}
@@ -100,7 +100,7 @@ impl Socket {
     }
 
     pub async fn text(&mut self) -> String {
-        match self.next_but_pings().await {
+        match self.next_except_pings().await {
             Some(Message::Text(text)) => text.to_string(),
             other => panic!("no text: {other:?}"),
         }
@@ -147,7 +147,7 @@ impl Socket {
     }
 
     pub async fn closed(&mut self) -> u16 {
-        match self.next_but_pings().await {
+        match self.next_except_pings().await {
             Some(Message::Close(Some(frame))) => frame.code.into(),
             other => panic!("not closed: {other:?}"),
         }
@@ -172,8 +172,8 @@ pub fn push(thread: &str, number: usize) -> String {
     about(thread, &[("operations", &push)])
 }
 
-pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![first];
+pub fn frame(first_byte: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![first_byte];
     match payload.len() {
         length @ ..126 => frame.push(0x80 | length as u8),
         length @ ..65_536 => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
-use tokio::sync::{Mutex as Turn, watch};
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::cutting::{first_command, number};
 use super::redis::RedisServer;
@@ -20,7 +20,7 @@ use super::redis::RedisServer;
 const ATTEMPTS: usize = 8;
 
 /// A script that measures the current speed of Redis. Processes that share caches and cores slow down the script and
-/// the measured request alike, so the bounds grow with the script's time.
+/// the measured request alike, so the limits grow with the script's time.
 const YARDSTICK: &str = "for i = 1, 10000 do redis.call('HSET', KEYS[1], 'k' .. i, '{\"a\":1}') end \
                          return redis.call('DEL', KEYS[1])";
 const YARDSTICK_TIME: Duration = Duration::from_millis(12);
@@ -30,23 +30,23 @@ pub struct Busy {
     redis: Arc<RedisServer>,
     meter: Arc<Meter>,
     address: SocketAddr,
-    _is_used: watch::Sender<()>,
+    _keep_alive: watch::Sender<()>,
 }
 
 /// CPU time that Redis spent on a request. Unlike elapsed time, it does not include waits for other processes.
 #[derive(Debug, Clone, Copy)]
 struct CpuTime {
-    all: Duration,
+    total: Duration,
     longest: Duration,
 }
 
-/// A proxy that can forward commands one at a time and measure each. Redis then needs more time than with a pipeline.
+/// A proxy that can measure each command. It then forwards one command at a time, which takes longer than a pipeline.
 #[derive(Debug)]
 struct Meter {
     redis: SocketAddr,
     pid: u32,
     measures_each: AtomicBool,
-    turn: Turn<()>,
+    measuring: AsyncMutex<()>,
     longest: Mutex<Duration>,
 }
 
@@ -57,13 +57,13 @@ impl Busy {
             redis: ([127, 0, 0, 1], redis.port()).into(),
             pid: redis.pid(),
             measures_each: AtomicBool::new(false),
-            turn: Turn::new(()),
+            measuring: AsyncMutex::new(()),
             longest: Mutex::default(),
         });
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let (is_used, mut end) = watch::channel(());
+        let (keep_alive, mut dropped) = watch::channel(());
         let shared = Arc::clone(&meter);
         // runs on a separate thread, because a test may block while it waits for a server to start
         thread::spawn(move || {
@@ -71,7 +71,7 @@ impl Busy {
             runtime.block_on(async {
                 tokio::select! {
                     () = shared.accept(listener) => {}
-                    _ = end.changed() => {}
+                    _ = dropped.changed() => {}
                 }
             });
         });
@@ -79,7 +79,7 @@ impl Busy {
             redis,
             meter,
             address,
-            _is_used: is_used,
+            _keep_alive: keep_alive,
         }
     }
 
@@ -87,55 +87,56 @@ impl Busy {
         format!("redis://{}", self.address)
     }
 
-    /// Asserts that the commands of a request take less than `most` in total. On a slower machine, the limit grows with
+    /// Asserts that the commands of a request take less than `limit` in total. On a slower machine, `limit` grows with
     /// the time of `YARDSTICK`. Calls `prepare` before each attempt.
     pub async fn assert_below<P>(
         &self,
-        most: Duration,
+        limit: Duration,
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
-        self.assert(most, |spent| spent.all, prepare, request).await;
+        self.assert(limit, |spent| spent.total, prepare, request)
+            .await;
     }
 
-    /// Like [`Self::assert_below`], but the limit applies to each command of a request. Redis serves other clients
+    /// Like [`Self::assert_below`], but `limit` applies to each command of a request. Redis serves other clients
     /// between the commands.
     pub async fn assert_each_below<P>(
         &self,
-        most: Duration,
+        limit: Duration,
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
         self.meter.measures_each.store(true, Ordering::Relaxed);
-        self.assert(most, |spent| spent.longest, prepare, request)
+        self.assert(limit, |spent| spent.longest, prepare, request)
             .await;
         self.meter.measures_each.store(false, Ordering::Relaxed);
     }
 
     async fn assert<P>(
         &self,
-        most: Duration,
+        limit: Duration,
         measure: fn(CpuTime) -> Duration,
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
-        let mut all = Vec::new();
+        let mut attempts = Vec::new();
         for _ in 0..ATTEMPTS {
             let prepared = prepare().await;
-            let most = most.mul_f64(self.slowness());
+            let limit = limit.mul_f64(self.slowness());
             *self.meter.longest.lock().unwrap() = Duration::ZERO;
             let before = self.cpu();
             request(&prepared).await;
             let spent = CpuTime {
-                all: self.cpu() - before,
+                total: self.cpu() - before,
                 longest: *self.meter.longest.lock().unwrap(),
             };
-            if measure(spent) < most {
+            if measure(spent) < limit {
                 return;
             }
-            all.push((spent, most));
+            attempts.push((spent, limit));
         }
-        panic!("never below {most:?}: {all:?}");
+        panic!("never below {limit:?}: {attempts:?}");
     }
 
     /// Returns the current time of `YARDSTICK` divided by `YARDSTICK_TIME`, clamped to the range from 1 to 3.
@@ -186,11 +187,11 @@ impl Meter {
             }
             if measures_each && count == 1 {
                 let reply = {
-                    let _turn = self.turn.lock().await;
-                    let before = self.cpu_at_rest();
+                    let _guard = self.measuring.lock().await;
+                    let before = self.cpu_when_idle();
                     redis.write_all(&sent[..end]).await?;
                     let reply = read_reply(&mut redis, &mut replied).await?;
-                    let spent = self.cpu_at_rest() - before;
+                    let spent = self.cpu_when_idle() - before;
                     let mut longest = self.longest.lock().unwrap();
                     *longest = spent.max(*longest);
                     reply
@@ -211,12 +212,12 @@ impl Meter {
 
     /// Waits until the command thread is idle, and returns its CPU time. The system reports the full time only while
     /// the thread is idle.
-    fn cpu_at_rest(&self) -> Duration {
-        let of_thread = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
-        while of_thread("stat").is_ok_and(|stat| stat.contains(") R ")) {
+    fn cpu_when_idle(&self) -> Duration {
+        let read_proc = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
+        while read_proc("stat").is_ok_and(|stat| stat.contains(") R ")) {
             thread::sleep(Duration::from_micros(50));
         }
-        let spent = of_thread("schedstat").unwrap_or_default();
+        let spent = read_proc("schedstat").unwrap_or_default();
         let nanos = spent.split(' ').next().and_then(|nanos| nanos.parse().ok());
         Duration::from_nanos(nanos.unwrap_or_default())
     }

@@ -29,7 +29,7 @@ impl Authority {
 
     pub fn issue_with(&self, name: &str, algorithm: &[&str]) -> Issued {
         let issued = Issued::at(self.dir.path(), name);
-        issued.make_by(
+        issued.make_signed(
             &self.own,
             &["-addext", "basicConstraints=critical,CA:FALSE"],
             algorithm,
@@ -40,7 +40,7 @@ impl Authority {
     pub fn intermediate(&self) -> Self {
         let dir = Directory::create();
         let own = Issued::at(dir.path(), "intermediate");
-        own.make_by(
+        own.make_signed(
             &self.own,
             &["-addext", "basicConstraints=critical,CA:TRUE"],
             &EC,
@@ -49,7 +49,7 @@ impl Authority {
     }
 
     pub fn file(&self, name: &str) -> String {
-        text(self.dir.path().join(name))
+        path_text(self.dir.path().join(name))
     }
 }
 
@@ -57,7 +57,7 @@ const EC: [&str; 3] = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 
 impl Issued {
     fn at(dir: &Path, name: &str) -> Self {
-        let file = |ending| text(dir.join(format!("{name}{ending}")));
+        let file = |extension| path_text(dir.join(format!("{name}{extension}")));
         Self {
             certificate: file(".pem"),
             key: file(".key"),
@@ -65,16 +65,16 @@ impl Issued {
     }
 
     fn make(&self, options: &[&str], algorithm: &[&str]) {
-        let new = ["req", "-x509", "-nodes", "-days", "2", "-newkey"];
+        let request = ["req", "-x509", "-nodes", "-days", "2", "-newkey"];
         let files = ["-keyout", &self.key, "-out", &self.certificate];
-        openssl(&[&new, algorithm, options, &files].concat());
+        openssl(&[&request, algorithm, options, &files].concat());
     }
 
-    fn make_by(&self, issuer: &Self, options: &[&str], algorithm: &[&str]) {
-        let by = ["-CA", &issuer.certificate, "-CAkey", &issuer.key];
+    fn make_signed(&self, issuer: &Self, options: &[&str], algorithm: &[&str]) {
+        let issuer_options = ["-CA", &issuer.certificate, "-CAkey", &issuer.key];
         let subject = format!("/CN={}", self.certificate.len());
         let names = ["-subj", &subject, "-addext", "subjectAltName=IP:127.0.0.1"];
-        self.make(&[&by[..], &names, options].concat(), algorithm);
+        self.make(&[&issuer_options[..], &names, options].concat(), algorithm);
     }
 
     /// Returns a copy whose private key is in the traditional format, the predecessor of PKCS#8.
@@ -88,13 +88,13 @@ impl Issued {
     }
 }
 
-pub fn openssl(words: &[&str]) {
-    let output = Command::new("openssl").args(words).output();
+pub fn openssl(arguments: &[&str]) {
+    let output = Command::new("openssl").args(arguments).output();
     let output =
         output.unwrap_or_else(|error| panic!("this test needs openssl on the PATH: {error}"));
     assert!(output.status.success(), "{output:?}");
 }
 
-fn text(path: PathBuf) -> String {
+fn path_text(path: PathBuf) -> String {
     path.into_os_string().into_string().unwrap()
 }

@@ -110,7 +110,7 @@ impl OwnThread {
     /// Returns a request to the thread if `path` is empty, or to a path below the thread, such as `state`.
     pub fn request(&self, method: Method, path: &str) -> Request {
         self.client
-            .request(method, &below("current", path))
+            .request(method, &thread_path("current", path))
             .header("x-thread-id", &self.signed)
     }
 
@@ -138,7 +138,7 @@ impl OwnThread {
         self.request(Method::PATCH, path).json(json)
     }
 
-    pub fn post_beside(&self, path: &str, json: &str) -> Request {
+    pub fn post_with_thread_id(&self, path: &str, json: &str) -> Request {
         let request = self.client.post(path).json(json);
         request.header("x-thread-id", &self.signed)
     }
@@ -156,7 +156,7 @@ impl OwnThread {
     /// Returns a request as a back end would send it, with the thread's plain id and the API key.
     pub fn by_api_key(&self, method: Method, path: &str) -> Request {
         self.client
-            .request(method, &below(&self.id, path))
+            .request(method, &thread_path(&self.id, path))
             .bearer(API_SECRET)
     }
 
@@ -174,7 +174,7 @@ pub fn key_path(key: &str) -> String {
 }
 
 /// Returns the URL path of `path` in a thread. `path` may be a path below the thread, a query, or empty.
-fn below(thread: &str, path: &str) -> String {
+fn thread_path(thread: &str, path: &str) -> String {
     let slash = if path.is_empty() || path.starts_with('?') {
         ""
     } else {
@@ -261,27 +261,27 @@ impl Answer {
 
     /// Asserts that the answer is an error with this status and code, in the common format. Returns the problem object.
     pub fn problem(&self, status: u16, code: &str) -> Value {
-        let found = (self.status, self.text());
-        assert_eq!(self.status, status, "{found:?}");
+        let context = (self.status, self.text());
+        assert_eq!(self.status, status, "{context:?}");
         assert_eq!(
             self.header("content-type"),
             Some("application/problem+json"),
-            "{found:?}"
+            "{context:?}"
         );
         let problem = self.json();
-        assert_eq!(problem["code"], code, "{found:?}");
-        assert_eq!(problem["status"], status, "{found:?}");
-        assert_eq!(problem["type"], "about:blank", "{found:?}");
-        assert!(problem["title"].is_string(), "{found:?}");
+        assert_eq!(problem["code"], code, "{context:?}");
+        assert_eq!(problem["status"], status, "{context:?}");
+        assert_eq!(problem["type"], "about:blank", "{context:?}");
+        assert!(problem["title"].is_string(), "{context:?}");
         let detail = problem["detail"].as_str().unwrap();
         assert!(
             detail.ends_with('.') && !detail.ends_with(".."),
-            "{found:?}"
+            "{context:?}"
         );
         assert_eq!(
             problem["request_id"].as_str(),
             self.header("x-session-id"),
-            "{found:?}"
+            "{context:?}"
         );
         problem
     }

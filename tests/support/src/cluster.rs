@@ -52,7 +52,7 @@ impl RedisCluster {
 
     fn start_listening(options: &[&str], is_encrypted: bool) -> Self {
         let try_start = || {
-            let port = free_port_below_another();
+            let port = free_cluster_port();
             let announced = port.to_string();
             let tls = ["--tls-port", &announced];
             let (plain, tls) = match is_encrypted {
@@ -77,25 +77,25 @@ impl RedisCluster {
             hosts: format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[1]),
             nodes,
         };
-        for (place, node) in cluster.nodes.iter().enumerate() {
-            let epoch = (place + 1).to_string();
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            let epoch = (index + 1).to_string();
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
-            if place < MASTERS {
-                let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
+            if index < MASTERS {
+                let [first, end] = [index, index + 1].map(|n| n * SLOTS / MASTERS);
                 // Redis 6.2 does not have `ADDSLOTSRANGE`
                 let slots: Vec<_> = (first..end).map(|slot| slot.to_string()).collect();
                 let slots = slots.iter().map(String::as_str);
-                let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
-                node.call(&words);
+                let command: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
+                node.call(&command);
             }
         }
         for port in &ports[1..] {
             cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", port]);
         }
         cluster.await_info("cluster_known_nodes", &(2 * MASTERS).to_string());
-        for place in 0..MASTERS {
-            let id = cluster.nodes[place].call(&["CLUSTER", "MYID"]);
-            let replica = &cluster.nodes[MASTERS + place];
+        for index in 0..MASTERS {
+            let id = cluster.nodes[index].call(&["CLUSTER", "MYID"]);
+            let replica = &cluster.nodes[MASTERS + index];
             until(|| replica.try_call(&["CLUSTER", "REPLICATE", &id]).is_ok());
             until(|| {
                 replica
@@ -106,9 +106,9 @@ impl RedisCluster {
         cluster.await_info("cluster_state", "ok");
         // wait until all nodes know which master each replica belongs to
         until(|| {
-            let all = cluster.nodes.iter();
-            let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
-            replicas.all(|nodes| nodes.matches("slave").count() == MASTERS)
+            let nodes = cluster.nodes.iter();
+            let mut views = nodes.map(|node| node.call(&["CLUSTER", "NODES"]));
+            views.all(|view| view.matches("slave").count() == MASTERS)
         });
         cluster
     }
@@ -118,13 +118,13 @@ impl RedisCluster {
     }
 
     pub fn first_master(&self, slot: usize) -> &RedisServer {
-        &self.nodes[place_of(slot)]
+        &self.nodes[master_index(slot)]
     }
 
     pub fn pair_with(&self, key: &str) -> [&RedisServer; 2] {
         let slot = self.nodes[0].call(&["CLUSTER", "KEYSLOT", key]);
-        let place = place_of(slot.parse().unwrap());
-        [&self.nodes[place], &self.nodes[MASTERS + place]]
+        let index = master_index(slot.parse().unwrap());
+        [&self.nodes[index], &self.nodes[MASTERS + index]]
     }
 
     /// Moves a slot and its keys one at a time, like `redis-cli --cluster reshard`. Waits until all masters know the
@@ -149,7 +149,7 @@ impl RedisCluster {
         let id = to.call(&["CLUSTER", "MYID"]);
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
-        // tell the other masters too, because a master that learns of the move by gossip may keep an older claim
+        // inform the other masters too, because a master that learns of the move by gossip may keep an older claim
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
         // repeat, because a message in flight may revert the move
         until(|| {
@@ -167,8 +167,8 @@ impl RedisCluster {
         from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
     }
 
-    fn agree_within(&self, time: Duration) -> bool {
-        let says = |node: &RedisServer| {
+    fn agree_within(&self, limit: Duration) -> bool {
+        let view_of = |node: &RedisServer| {
             let nodes = node.call(&["CLUSTER", "NODES"]);
             let masters = nodes.lines().filter(|line| line.contains("master"));
             let mut masters: Vec<_> = masters.map(id_epoch_and_slots).collect();
@@ -176,15 +176,15 @@ impl RedisCluster {
             masters
         };
         let agree = || {
-            let all: Vec<_> = self.nodes[..MASTERS].iter().map(says).collect();
-            all.iter().all(|said| *said == all[0])
+            let views: Vec<_> = self.nodes[..MASTERS].iter().map(view_of).collect();
+            views.iter().all(|view| *view == views[0])
         };
         let start = Instant::now();
         loop {
             if agree() {
                 return true;
             }
-            if start.elapsed() > time {
+            if start.elapsed() > limit {
                 return false;
             }
             thread::sleep(Duration::from_millis(20));
@@ -207,7 +207,7 @@ impl RedisCluster {
     }
 
     pub fn errors(&self, kind: &str) -> u64 {
-        let of = |node: &RedisServer| {
+        let count_errors = |node: &RedisServer| {
             let stats = node.call(&["INFO", "errorstats"]);
             let name = format!("errorstat_{kind}:count=");
             let count = stats
@@ -215,7 +215,7 @@ impl RedisCluster {
                 .find_map(|line| line.strip_prefix(&name)?.parse().ok());
             count.unwrap_or(0)
         };
-        self.nodes.iter().map(of).sum::<u64>()
+        self.nodes.iter().map(count_errors).sum::<u64>()
     }
 
     /// Starts a process that kills the nodes when this process ends. The started process notices the end because its
@@ -226,7 +226,7 @@ impl RedisCluster {
             .nodes
             .iter()
             .map(|node| node.dir().display().to_string());
-        let [pids, dirs] = [pids.collect::<Vec<_>>(), dirs.collect()].map(|all| all.join(" "));
+        let [pids, dirs] = [pids.collect::<Vec<_>>(), dirs.collect()].map(|words| words.join(" "));
         Command::new("sh")
             .args(["-c", &format!("read _; kill -9 {pids}; rm -rf {dirs}")])
             .stdin(Stdio::piped())
@@ -238,32 +238,32 @@ impl RedisCluster {
 
     pub fn await_info(&self, field: &str, value: &str) {
         let line = format!("{field}:{value}\r\n");
-        let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
-        until(|| self.nodes.iter().all(says));
+        let has_line = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
+        until(|| self.nodes.iter().all(has_line));
     }
 }
 
 /// Finds a free port whose cluster bus port, 10,000 higher, is also free. Redis 6.2 cannot use a different bus port.
-fn free_port_below_another() -> u16 {
-    let is_above_free = |port: &u16| {
+fn free_cluster_port() -> u16 {
+    let is_bus_port_free = |port: &u16| {
         let bus = port.checked_add(10_000);
         bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok())
     };
     let mut ports = iter::repeat_with(free_port);
-    ports.find(is_above_free).unwrap()
+    ports.find(is_bus_port_free).unwrap()
 }
 
-fn place_of(slot: usize) -> usize {
-    let mut places = 0..MASTERS;
-    let place = places.find(|place| slot < (place + 1) * SLOTS / MASTERS);
-    place.unwrap()
+fn master_index(slot: usize) -> usize {
+    let mut indices = 0..MASTERS;
+    let index = indices.find(|index| slot < (index + 1) * SLOTS / MASTERS);
+    index.unwrap()
 }
 
 fn id_epoch_and_slots(line: &str) -> Vec<String> {
-    let words: Vec<_> = line.split_whitespace().collect();
-    let slots = words[8..].iter().filter(|slot| !slot.starts_with('['));
-    let words = [words[0], words[6]].into_iter().chain(slots.copied());
-    words.map(str::to_owned).collect()
+    let fields: Vec<_> = line.split_whitespace().collect();
+    let slots = fields[8..].iter().filter(|slot| !slot.starts_with('['));
+    let fields = [fields[0], fields[6]].into_iter().chain(slots.copied());
+    fields.map(str::to_owned).collect()
 }
 
 fn until(condition: impl Fn() -> bool) {
@@ -271,7 +271,7 @@ fn until(condition: impl Fn() -> bool) {
     while !condition() {
         assert!(
             start.elapsed() < WAIT_LIMIT,
-            "the cluster does not come to be"
+            "the cluster does not become ready"
         );
         thread::sleep(Duration::from_millis(20));
     }

@@ -41,7 +41,7 @@ struct Plan {
     target: SocketAddr,
     counted: Counted,
     /// Number of counted commands that remain, including the chosen command.
-    left: AtomicU64,
+    remaining: AtomicU64,
     cut: Cut,
     stage: watch::Sender<Stage>,
 }
@@ -63,7 +63,7 @@ impl CuttingProxy {
         let plan = Arc::new(Plan {
             target,
             counted,
-            left: AtomicU64::new(u64::MAX),
+            remaining: AtomicU64::new(u64::MAX),
             cut,
             stage: watch::Sender::new(Stage::Open),
         });
@@ -81,7 +81,7 @@ impl CuttingProxy {
 
     /// Forwards the next `passed` counted commands, and cuts at the following counted command.
     pub fn arm(&self, passed: u64) {
-        self.plan.left.store(passed + 1, Ordering::SeqCst);
+        self.plan.remaining.store(passed + 1, Ordering::SeqCst);
     }
 
     /// Returns whether the chosen command has arrived. If so, waits until its effects are complete.
@@ -155,9 +155,13 @@ impl Plan {
         loop {
             while let Some((end, name)) = first_command(&buffer) {
                 let is_counted = self.counted.has(&name, &buffer[..end]);
-                let left = if is_counted { self.take() } else { u64::MAX };
-                let is_chosen = left == 1;
-                if left == 0 {
+                let remaining = if is_counted {
+                    self.count_down()
+                } else {
+                    u64::MAX
+                };
+                let is_chosen = remaining == 1;
+                if remaining == 0 {
                     return false;
                 }
                 let is_passed = !is_chosen || self.cut == Cut::After;
@@ -177,12 +181,13 @@ impl Plan {
         }
     }
 
-    fn take(&self) -> u64 {
-        let less_one = |left: u64| Some(left.saturating_sub(1));
-        let taken = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less_one);
-        taken.unwrap_or_default()
+    /// Decrements `remaining`, but not below 0. Returns the previous value.
+    fn count_down(&self) -> u64 {
+        let decrement = |remaining: u64| Some(remaining.saturating_sub(1));
+        let previous = self
+            .remaining
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement);
+        previous.unwrap_or_default()
     }
 }
 
@@ -191,8 +196,8 @@ pub fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
     let mut name = None;
     for _ in 0..count {
         let (start, length) = number(bytes, at)?;
-        let word = bytes.get(start..start + length)?;
-        name.get_or_insert_with(|| String::from_utf8_lossy(word).to_uppercase());
+        let argument = bytes.get(start..start + length)?;
+        name.get_or_insert_with(|| String::from_utf8_lossy(argument).to_uppercase());
         at = start + length + 2;
     }
     (bytes.len() >= at).then_some((at, name?))

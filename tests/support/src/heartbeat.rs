@@ -30,7 +30,7 @@ impl Heartbeat {
             let mut longest = Duration::ZERO;
             while !over.load(Ordering::Relaxed) {
                 let before = cpu_time(pid);
-                while !is_answered(address).await {}
+                while !try_request(address).await {}
                 longest = longest.max(cpu_time(pid) - before);
                 sleep(PAUSE).await;
             }
@@ -39,16 +39,16 @@ impl Heartbeat {
         Self { is_over, longest }
     }
 
-    /// Returns the CPU time that the server spent during the longest wait for an answer. Elapsed time would depend on
-    /// other processes. Fails if a request gets no answer.
+    /// Returns the CPU time that the server spent during the longest wait for an answer. CPU time, unlike elapsed time,
+    /// does not depend on other processes. Fails if a request gets no answer.
     pub async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()
     }
 }
 
-/// Returns whether the server answered. On a busy machine, a request may exceed the time limit for request heads.
-async fn is_answered(address: SocketAddr) -> bool {
+/// Requests `/healthz`. Returns false if a busy machine delayed the request and the server answered with 408.
+async fn try_request(address: SocketAddr) -> bool {
     let answer = raw::exchange(address, HEALTHZ).await;
     let status = raw::status(&answer);
     assert!([200, 408].contains(&status), "{answer}");

@@ -9,7 +9,7 @@
 
 pub mod agentuity_socket;
 pub mod metrics;
-pub mod places;
+pub mod paths;
 
 pub mod busy;
 pub mod certificates;
@@ -42,14 +42,14 @@ pub use threadkeep_scripted_upstream as upstream;
 /// Name of the setting that limits the memory of the read cache. A test run may override this setting.
 pub const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
 
-/// Runs `attempt`. Retries a failed attempt if the machine paused for at least `spoils_it` during the attempt.
-pub async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
+/// Runs `attempt`. Retries a failed attempt if the machine paused for at least `pause_limit` during the attempt.
+pub async fn unless_paused(pause_limit: Duration, attempt: impl AsyncFn()) {
     for number in 1.. {
         let longest = longest_pause();
         let Err(panic) = AssertUnwindSafe(attempt()).catch_unwind().await else {
             return;
         };
-        if longest() < spoils_it || number == 10 {
+        if longest() < pause_limit || number == 10 {
             resume_unwind(panic);
         }
     }
@@ -81,5 +81,5 @@ pub async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     };
     timeout(Duration::from_secs(120), holds)
         .await
-        .expect("the condition should come to hold");
+        .expect("the condition should hold within the time limit");
 }

@@ -35,7 +35,7 @@ impl Request {
         };
         let first = listening.block().await.unwrap();
         assert!(first.starts_with("retry: 2000\nid: "), "{first}");
-        listening.note_cursor(&first);
+        listening.update_cursor(&first);
         listening
     }
 }
@@ -46,13 +46,13 @@ impl Listening {
     }
 
     pub async fn next(&mut self) -> Sent {
-        self.try_next().await.expect("there should be one more")
+        self.try_next().await.expect("another event should arrive")
     }
 
     pub async fn try_next(&mut self) -> Option<Sent> {
         loop {
             let block = self.block().await?;
-            self.note_cursor(&block);
+            self.update_cursor(&block);
             let field = |name: &str| {
                 let mut lines = block.lines();
                 let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -67,14 +67,14 @@ impl Listening {
     }
 
     pub async fn next_all(&mut self, count: usize) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut events = Vec::new();
         for _ in 0..count {
-            all.push(self.next().await.words());
+            events.push(self.next().await.words());
         }
-        all
+        events
     }
 
-    fn note_cursor(&mut self, block: &str) {
+    fn update_cursor(&mut self, block: &str) {
         let id = block.lines().find_map(|line| line.strip_prefix("id: "));
         if let Some(id) = id {
             self.cursor = id.to_owned();
@@ -89,7 +89,7 @@ impl Listening {
                 return Some(block);
             }
             let chunk = timeout(WAIT_LIMIT, self.response.chunk()).await;
-            let chunk = chunk.expect("something should come").unwrap()?;
+            let chunk = chunk.expect("data should arrive").unwrap()?;
             self.text.push_str(str::from_utf8(&chunk).unwrap());
         }
     }

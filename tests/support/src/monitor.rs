@@ -11,7 +11,7 @@ const END: &str = "the end of the trace";
 pub struct Called {
     pub words: Vec<String>,
     /// True if a script called the command, false if a client did.
-    pub is_of_script: bool,
+    pub is_from_script: bool,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl<'a> Monitor<'a> {
     pub fn stop(self) -> Vec<Called> {
         let mut connection = self.redis.connection();
         redis::cmd("ECHO").arg(END).exec(&mut connection).unwrap();
-        let commands = self.lines.lines().map(|line| called(&line.unwrap()));
+        let commands = self.lines.lines().map(|line| parse_line(&line.unwrap()));
         commands
             .take_while(|called| called.words.get(1).is_none_or(|text| text != END))
             .collect()
@@ -43,9 +43,9 @@ impl<'a> Monitor<'a> {
 
 /// Parses a line such as `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Decodes only escaped quotes and
 /// backslashes.
-fn called(line: &str) -> Called {
-    let start = line.find("] \"").map_or(line.len(), |at| at + 2);
-    let is_of_script = line[..start].ends_with(" lua] ");
+fn parse_line(line: &str) -> Called {
+    let start = line.find("] \"").map_or(line.len(), |index| index + 2);
+    let is_from_script = line[..start].ends_with(" lua] ");
     let mut arguments = Vec::new();
     let mut chars = line[start..].chars();
     while chars.next() == Some('"') {
@@ -69,6 +69,6 @@ fn called(line: &str) -> Called {
     }
     Called {
         words: arguments,
-        is_of_script,
+        is_from_script,
     }
 }

@@ -26,7 +26,7 @@ pub enum Page {
 #[derive(Debug, Default)]
 struct State {
     requests: Mutex<Vec<String>>,
-    came: Notify,
+    received: Notify,
 }
 
 impl Page {
@@ -95,11 +95,11 @@ impl Pages {
 
     pub async fn await_requests(&self, count: usize) {
         loop {
-            let came = self.state.came.notified();
+            let received = self.state.received.notified();
             if self.requests().len() >= count {
                 return;
             }
-            came.await;
+            received.await;
         }
     }
 }
@@ -115,10 +115,10 @@ async fn serve(
     state: &State,
     answer: &(impl Fn(&str) -> Page + Send + Sync),
 ) -> std::io::Result<()> {
-    let request = request(&mut stream).await?;
+    let request = read_request(&mut stream).await?;
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     state.requests.lock().unwrap().push(request);
-    state.came.notify_waiters();
+    state.received.notify_waiters();
     match answer(&path) {
         Page::Whole(bytes) => stream.write_all(&bytes).await,
         Page::Stalled(bytes) => {
@@ -134,7 +134,7 @@ async fn serve(
     }
 }
 
-async fn request(stream: &mut TcpStream) -> std::io::Result<String> {
+async fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut request = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&request);

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 pub struct Proxy {
     address: SocketAddr,
     control: watch::Sender<Control>,
-    holding: Arc<Mutex<Vec<u8>>>,
+    blocked: Arc<Mutex<Vec<u8>>>,
     accepted: Arc<AtomicU64>,
 }
 
@@ -48,16 +48,16 @@ impl Proxy {
         let link = Link {
             target,
             control: control.subscribe(),
-            holding: Arc::default(),
+            blocked: Arc::default(),
             accepted: Arc::default(),
             is_lost: Arc::default(),
         };
-        let (holding, accepted) = (Arc::clone(&link.holding), Arc::clone(&link.accepted));
+        let (blocked, accepted) = (Arc::clone(&link.blocked), Arc::clone(&link.accepted));
         thread::spawn(move || link.run(listener));
         Self {
             address,
             control,
-            holding,
+            blocked,
             accepted,
         }
     }
@@ -72,8 +72,8 @@ impl Proxy {
     }
 
     pub fn count_held(&self, text: &str) -> usize {
-        let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
-        memchr::memmem::find_iter(&holding, text.as_bytes()).count()
+        let blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        memchr::memmem::find_iter(&blocked, text.as_bytes()).count()
     }
 
     pub fn accepted(&self) -> u64 {
@@ -94,7 +94,7 @@ impl Proxy {
 struct Link {
     target: SocketAddr,
     control: watch::Receiver<Control>,
-    holding: Arc<Mutex<Vec<u8>>>,
+    blocked: Arc<Mutex<Vec<u8>>>,
     accepted: Arc<AtomicU64>,
     is_lost: Arc<AtomicBool>,
 }
@@ -133,7 +133,7 @@ impl Link {
         let Ok(server) = TcpStream::connect(self.target).await else {
             return;
         };
-        // disable Nagle's algorithm, which would delay part of an answer until the previous part is acknowledged
+        // disable Nagle's algorithm, which delays part of an answer until the previous part is acknowledged
         for side in [&client, &server] {
             if side.set_nodelay(true).is_err() {
                 return;
@@ -153,7 +153,7 @@ impl Link {
     async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         let mut held = Vec::new();
-        let mut noted = 0;
+        let mut recorded = 0;
         loop {
             tokio::select! {
                 read = from.read(&mut buffer) => match read {
@@ -174,15 +174,15 @@ impl Link {
             if self.is_lost.load(Ordering::Relaxed) {
                 held.clear();
             } else if self.control.borrow().mode == Mode::Hanging {
-                let holding = self.holding.lock();
-                let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
-                holding.extend_from_slice(&held[noted..]);
-                noted = held.len();
+                let blocked = self.blocked.lock();
+                let mut blocked = blocked.unwrap_or_else(PoisonError::into_inner);
+                blocked.extend_from_slice(&held[recorded..]);
+                recorded = held.len();
             } else if to.write_all(&held).await.is_err() {
                 return;
             } else {
                 held.clear();
-                noted = 0;
+                recorded = 0;
             }
         }
     }

@@ -45,20 +45,20 @@ pub async fn read_response(stream: &mut TcpStream) -> String {
     let mut body = vec![0; length];
     timeout(WAIT_LIMIT, stream.read_exact(&mut body))
         .await
-        .expect("the body should come")
+        .expect("the body should arrive")
         .unwrap();
     head + &String::from_utf8(body).unwrap()
 }
 
 pub async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
-    let whole = async {
+    let reading = async {
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await.unwrap());
         }
     };
-    timeout(WAIT_LIMIT, whole)
+    timeout(WAIT_LIMIT, reading)
         .await
-        .expect("the response should come");
+        .expect("the response should arrive");
     String::from_utf8(head).unwrap()
 }

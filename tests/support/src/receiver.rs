@@ -27,7 +27,7 @@ pub struct Receiver {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AnswerMode {
     #[default]
-    Well,
+    Accepting,
     Failing(u16),
     Redirecting(String),
     Hanging,
@@ -43,7 +43,7 @@ pub struct Delivery {
 
 #[derive(Debug, Default)]
 struct State {
-    moods: HashMap<String, AnswerMode>,
+    modes: HashMap<String, AnswerMode>,
     deliveries: Vec<Delivery>,
 }
 
@@ -75,14 +75,14 @@ impl Receiver {
         self.address.port()
     }
 
-    pub fn set(&self, path: &str, mood: AnswerMode) {
-        lock(&self.state).moods.insert(path.into(), mood);
+    pub fn set(&self, path: &str, mode: AnswerMode) {
+        lock(&self.state).modes.insert(path.into(), mode);
     }
 
     pub fn got(&self, path: &str) -> Vec<Delivery> {
         let state = lock(&self.state);
-        let of_path = state.deliveries.iter();
-        of_path
+        let deliveries = state.deliveries.iter();
+        deliveries
             .filter(|delivery| delivery.path == path)
             .cloned()
             .collect()
@@ -94,12 +94,12 @@ impl Receiver {
         taken
     }
 
-    pub async fn await_taken(&self, path: &str, count: usize) -> Vec<Delivery> {
+    pub async fn await_accepted(&self, path: &str, count: usize) -> Vec<Delivery> {
         until(async || self.taken(path).len() >= count).await;
         self.taken(path)
     }
 
-    pub async fn await_got(&self, path: &str, count: usize) {
+    pub async fn await_received(&self, path: &str, count: usize) {
         until(async || self.got(path).len() >= count).await;
     }
 }
@@ -133,12 +133,12 @@ impl Delivery {
     /// under test.
     pub fn signed_by(&self, secrets: &[&str]) -> Vec<usize> {
         let header = self.header("webhook-signature");
-        let place = |signature: &str| {
+        let secret_index = |signature: &str| {
             let signature = signature.strip_prefix("v1,").unwrap();
             let signed = |secret: &&str| self.signature(secret) == signature;
             secrets.iter().position(signed).unwrap()
         };
-        header.split(' ').map(place).collect()
+        header.split(' ').map(secret_index).collect()
     }
 
     fn signature(&self, secret: &str) -> String {
@@ -171,9 +171,9 @@ async fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         let length = headers.get("content-length").map_or("0", String::as_str);
         let mut body = vec![0; length.parse().unwrap()];
         stream.read_exact(&mut body).await?;
-        let mood = note(state, path, headers, body.into());
-        let answer = match mood {
-            AnswerMode::Well => "HTTP/1.1 204 No Content\r\n\r\n".into(),
+        let mode = record(state, path, headers, body.into());
+        let answer = match mode {
+            AnswerMode::Accepting => "HTTP/1.1 204 No Content\r\n\r\n".into(),
             AnswerMode::Failing(status) => {
                 format!("HTTP/1.1 {status} Failing\r\ncontent-length: 8\r\n\r\nsecret 1")
             }
@@ -189,21 +189,21 @@ async fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     }
 }
 
-fn note(
+fn record(
     state: &Mutex<State>,
     path: String,
     headers: HashMap<String, String>,
     body: Bytes,
 ) -> AnswerMode {
     let mut state = lock(state);
-    let mood = state.moods.get(&path).cloned().unwrap_or_default();
+    let mode = state.modes.get(&path).cloned().unwrap_or_default();
     state.deliveries.push(Delivery {
         path,
         headers,
         body,
-        is_taken: mood == AnswerMode::Well,
+        is_taken: mode == AnswerMode::Accepting,
     });
-    mood
+    mode
 }
 
 /// Ignores poisoning, so that one failed test does not fail the others.

@@ -86,13 +86,14 @@ impl RedisServer {
     pub fn start_encrypted(options: &[&str]) -> (Self, u16) {
         with_free_ports(|| {
             let port = free_port();
-            let listening = ["--tls-port", &port.to_string()];
-            let server = Self::try_start_on(free_port(), &[&listening, options].concat());
+            let tls = ["--tls-port", &port.to_string()];
+            let server = Self::try_start_on(free_port(), &[&tls, options].concat());
             Some((server?, port))
         })
     }
 
-    pub fn lock_to(&self, user: &str, password: &str, rights: &[&str]) {
+    /// Creates `user` with the ACL rules `rights`, and disables the default user.
+    pub fn restrict_to(&self, user: &str, password: &str, rights: &[&str]) {
         let secret = format!(">{password}");
         let user = ["ACL", "SETUSER", user, "on", &secret];
         self.call(&[&user, rights].concat());
@@ -124,9 +125,9 @@ impl RedisServer {
         client.get_connection().unwrap()
     }
 
-    pub fn call(&self, words: &[&str]) -> String {
-        self.try_call(words)
-            .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    pub fn call(&self, command: &[&str]) -> String {
+        self.try_call(command)
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
     pub fn info(&self, section: &str) -> BTreeMap<String, String> {
@@ -148,9 +149,9 @@ impl RedisServer {
         seconds
     }
 
-    pub fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
-        let mut cmd = redis::cmd(words[0]);
-        cmd.arg(&words[1..]);
+    pub fn try_call(&self, command: &[&str]) -> redis::RedisResult<String> {
+        let mut cmd = redis::cmd(command[0]);
+        cmd.arg(&command[1..]);
         let client = redis::Client::open(self.url())?;
         Ok(match cmd.query(&mut client.get_connection()?)? {
             redis::Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
@@ -178,7 +179,7 @@ impl RedisServer {
     pub fn restart(&self) {
         let mut child = lock(&self.child);
         *child = spawn(self.port, &self.dir.0, &self.options);
-        assert!(is_answering(&mut child, &self.dir.0), "{}", self.log());
+        assert!(wait_until_ready(&mut child, &self.dir.0), "{}", self.log());
     }
 
     /// Stops answering until [`Self::resume`]. Connections stay open.
@@ -201,17 +202,17 @@ impl RedisServer {
 
     fn start_in(dir: Directory, port: u16, options: &[String]) -> Option<Self> {
         let mut child = spawn(port, &dir.0, options);
-        let is_answering = is_answering(&mut child, &dir.0);
+        let is_ready = wait_until_ready(&mut child, &dir.0);
         let server = Self {
             child: Mutex::new(child),
             port,
             dir,
             options: options.to_vec(),
         };
-        if !is_answering && !server.log().contains("Address already in use") {
+        if !is_ready && !server.log().contains("Address already in use") {
             panic!("redis-server does not start:\n{}", server.log());
         }
-        is_answering.then_some(server)
+        is_ready.then_some(server)
     }
 
     fn log(&self) -> String {
@@ -274,7 +275,7 @@ fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
 
 /// Waits until the server answers PING. Returns false if the process ends first. Uses the socket, because another
 /// process may have taken the port.
-fn is_answering(child: &mut Child, dir: &Path) -> bool {
+fn wait_until_ready(child: &mut Child, dir: &Path) -> bool {
     let start = Instant::now();
     while ping(&dir.join("socket")).is_err() {
         if child.try_wait().unwrap().is_some() {

@@ -46,8 +46,8 @@ impl Replicated {
     pub fn await_attached(&self) {
         let start = Instant::now();
         let is_attached = || {
-            let [told, heard] = [&self.master, &self.replica].map(replication);
-            told.contains("state=online") && heard.contains("master_link_status:up")
+            let [master, replica] = [&self.master, &self.replica].map(replication);
+            master.contains("state=online") && replica.contains("master_link_status:up")
         };
         while !is_attached() {
             assert!(start.elapsed() < WAIT_LIMIT, "the replica does not attach");

@@ -15,11 +15,11 @@ pub struct Watched {
 
 impl Watched {
     pub fn start() -> Self {
-        let at_once = ["--repl-diskless-sync-delay", "0"];
-        let master = RedisServer::start_with(&at_once);
+        let no_sync_delay = ["--repl-diskless-sync-delay", "0"];
+        let master = RedisServer::start_with(&no_sync_delay);
         let port = master.port().to_string();
         let following = ["--replicaof", "127.0.0.1", &port];
-        let replica = RedisServer::start_with(&[&following[..], &at_once].concat());
+        let replica = RedisServer::start_with(&[&following[..], &no_sync_delay].concat());
         until(|| {
             replica
                 .call(&["INFO", "replication"])
@@ -39,8 +39,8 @@ impl Watched {
         };
         until(|| {
             watched.sentinels.iter().all(|sentinel| {
-                let known = sentinel.call(&["INFO", "sentinel"]);
-                known.contains("slaves=1,sentinels=3")
+                let info = sentinel.call(&["INFO", "sentinel"]);
+                info.contains("slaves=1,sentinels=3")
             })
         });
         watched
@@ -52,7 +52,7 @@ impl Watched {
 
     /// Sets how long a server must be silent before the sentinels consider it down. If the time is short, they may also
     /// consider a busy server down.
-    pub fn wait_for(&self, silence: Duration) {
+    pub fn set_down_after(&self, silence: Duration) {
         let ms = silence.as_millis().to_string();
         let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];
         for sentinel in &self.sentinels {
@@ -70,10 +70,7 @@ impl Watched {
 fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(
-            start.elapsed() < WAIT_LIMIT,
-            "the sentinels do not come to agree"
-        );
+        assert!(start.elapsed() < WAIT_LIMIT, "the sentinels do not agree");
         thread::sleep(Duration::from_millis(20));
     }
 }

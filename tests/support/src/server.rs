@@ -96,7 +96,7 @@ impl Server {
         }
     }
 
-    /// Returns the server that all tests of a back end share. Each test has its own threads. The server stops when the
+    /// Returns the server that all tests of `backend` share. Each test has its own threads. The server stops when the
     /// last test drops it.
     pub fn shared(backend: Backend) -> Arc<Self> {
         static SHARED: [Mutex<Weak<Server>>; 2] =
@@ -124,7 +124,7 @@ impl Server {
 
     pub async fn metric(&self, name: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
-        number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
+        sample_value(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
     /// Returns the number of calls to a store operation. Returns 0 if the series does not exist yet, because the server
@@ -133,7 +133,7 @@ impl Server {
         let page = self.client().get("/metrics").ok().await.text();
         let name = "threadkeep_store_duration_seconds_count";
         let name = format!(r#"{name}{{operation="{operation}",part="{part}"}}"#);
-        number_in(&page, &name).unwrap_or(0)
+        sample_value(&page, &name).unwrap_or(0)
     }
 
     pub fn resident_bytes(&self) -> u64 {
@@ -207,7 +207,7 @@ impl Drop for Server {
         if thread::panicking() {
             let written = lock(&self.log.written);
             let first = written.lines.len().saturating_sub(30);
-            eprintln!("the server's last words:");
+            eprintln!("the end of the server's log:");
             for line in &written.lines[first..] {
                 eprintln!("  {line}");
             }
@@ -271,7 +271,10 @@ impl Builder {
             let _ = child.wait();
             let written = lock(&log.written).lines.join("\n");
             let is_late = written.contains("the store did not answer within");
-            assert!(is_late && attempt < 20, "it does not listen: {written}");
+            assert!(
+                is_late && attempt < 20,
+                "the server does not listen: {written}"
+            );
         }
         unreachable!()
     }
@@ -281,7 +284,7 @@ impl Builder {
         let (mut child, log) = self.spawn();
         if let Some(address) = log.wait_listening() {
             let _ = child.kill();
-            panic!("it listens on {address}");
+            panic!("the server listens on {address}");
         }
         let status = child.wait().unwrap();
         let written = lock(&log.written);
@@ -294,7 +297,7 @@ impl Builder {
             .env_clear()
             .envs(env::var_os(READ_CACHE_BYTES).map(|bytes| (READ_CACHE_BYTES, bytes)))
             .envs(&self.settings)
-            .current_dir(crate::places::scratch())
+            .current_dir(crate::paths::scratch())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -308,14 +311,14 @@ impl Builder {
     }
 
     fn command(&self) -> Command {
-        let program = crate::places::program();
+        let program = crate::paths::program();
         let Some(bytes) = self.address_space_bytes else {
             return Command::new(program);
         };
         let mut shell = Command::new("/bin/sh");
         let kilobytes = bytes / 1_024;
-        let limited = format!("ulimit -v {kilobytes} && exec \"$0\"");
-        shell.args(["-c", &limited]).arg(program);
+        let script = format!("ulimit -v {kilobytes} && exec \"$0\"");
+        shell.args(["-c", &script]).arg(program);
         shell
     }
 }
@@ -347,8 +350,8 @@ impl Log {
     }
 
     fn wait_listening(&self) -> Option<SocketAddr> {
-        let line = self.wait_for(|line| listening(line).is_some())?;
-        listening(&line)
+        let line = self.wait_for(|line| listening_address(line).is_some())?;
+        listening_address(&line)
     }
 
     fn wait_closed(&self) {
@@ -358,11 +361,11 @@ impl Log {
                 !written.is_closed
             })
             .unwrap();
-        assert!(written.is_closed, "it does not stop");
+        assert!(written.is_closed, "the server does not stop");
     }
 }
 
-fn listening(line: &str) -> Option<SocketAddr> {
+fn listening_address(line: &str) -> Option<SocketAddr> {
     let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
         // the log is in the text format
         let (_, address) = line.split_once(": listening address=")?;
@@ -375,7 +378,7 @@ fn listening(line: &str) -> Option<SocketAddr> {
     field("address")?.as_str()?.parse().ok()
 }
 
-fn number_in(metrics: &str, name: &str) -> Option<u64> {
+fn sample_value(metrics: &str, name: &str) -> Option<u64> {
     let mut lines = metrics.lines();
     let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     number.map(|number| number.parse().unwrap())

@@ -21,9 +21,9 @@ pub(crate) fn strip(crate_json: &mut Value) {
     }
 }
 
-fn ids_of(items: &Map<String, Value>, is_one: impl Fn(&Value) -> bool) -> HashSet<u64> {
-    let those = items.values().filter(|item| is_one(item));
-    those.filter_map(|item| item["id"].as_u64()).collect()
+fn ids_of(items: &Map<String, Value>, matches_item: impl Fn(&Value) -> bool) -> HashSet<u64> {
+    let matching = items.values().filter(|item| matches_item(item));
+    matching.filter_map(|item| item["id"].as_u64()).collect()
 }
 
 /// Returns whether an `impl` has a hidden trait, or no trait and only hidden items.
@@ -32,7 +32,7 @@ fn is_hidden_impl(item: &Value, hidden: &HashSet<u64>) -> bool {
         return false;
     };
     match implementation["trait"]["id"].as_u64() {
-        Some(of) => hidden.contains(&of),
+        Some(id) => hidden.contains(&id),
         None => implementation["items"]
             .as_array()
             .is_some_and(Vec::is_empty),

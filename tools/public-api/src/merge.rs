@@ -23,14 +23,14 @@ pub(crate) fn merge(crates: Vec<Value>) -> Option<Value> {
         }
     }
     let mut crates = crates.into_iter();
-    let mut whole = crates.next()?;
+    let mut merged = crates.next()?;
     for mut other in crates {
         for part in ["index", "paths"] {
             let added = std::mem::take(other[part].as_object_mut()?);
-            whole[part].as_object_mut()?.extend(added);
+            merged[part].as_object_mut()?.extend(added);
         }
     }
-    Some(whole)
+    Some(merged)
 }
 
 /// Maps the path and kind of each item to the item's id in the crate that defines it.
@@ -39,7 +39,7 @@ fn definitions(crates: &[Value]) -> HashMap<String, u64> {
         .iter()
         .filter_map(|described| described["paths"].as_object());
     let own = paths.flatten().filter(|(_, item)| item["crate_id"] == 0);
-    own.filter_map(|(id, item)| Some((place(item), id.parse().ok()?)))
+    own.filter_map(|(id, item)| Some((path_and_kind(item), id.parse().ok()?)))
         .collect()
 }
 
@@ -47,11 +47,11 @@ fn foreign_ids(described: &Value, defined: &HashMap<String, u64>) -> HashMap<u64
     let paths = described["paths"].as_object().into_iter().flatten();
     let foreign = paths.filter(|(_, item)| item["crate_id"] != 0);
     foreign
-        .filter_map(|(id, item)| Some((id.parse().ok()?, *defined.get(&place(item))?)))
+        .filter_map(|(id, item)| Some((id.parse().ok()?, *defined.get(&path_and_kind(item))?)))
         .collect()
 }
 
-fn place(item: &Value) -> String {
+fn path_and_kind(item: &Value) -> String {
     format!("{} {}", item["kind"], item["path"])
 }
 

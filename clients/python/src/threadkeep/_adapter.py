@@ -96,14 +96,14 @@ def checked_prefix(prefix: str) -> str:
 def tag_of(etag: str | None) -> str:
     """Returns `etag`. Raises an error for None, because the next write would then be unconditional."""
     if etag is None:
-        raise InvalidResponse("The response has no ETag, so a proxy before the server has removed it.")
+        raise InvalidResponse("The response has no ETag, so a proxy in front of the server has removed it.")
     return etag
 
 
 def attempts() -> Iterator[int]:
     yield from range(MAX_ATTEMPTS)
     raise ThreadkeepError(
-        "Conditional writes keep failing: others write all the time, or a proxy before the server alters ETags."
+        "Conditional writes keep failing: others write all the time, or a proxy in front of the server alters ETags."
     )
 
 

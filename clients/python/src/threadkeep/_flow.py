@@ -1,4 +1,4 @@
-"""Runs flows. A flow is a generator that yields steps and receives their results. Blocking and async calls share it.
+"""Runs flows. A flow is a generator that yields steps and receives their results. Blocking and async calls share flows.
 
 A `Request` is sent with retries, and returns a `Response`. The requests of a list are sent concurrently, and return a
 list. `Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read`
@@ -22,14 +22,14 @@ from typing import (
 )
 
 from ._http.message import Request, Response
-from ._place import Place
+from ._resource import Resource
 from ._transport import AsyncStream, AsyncTransport, Stream, SyncTransport
 from .errors import ThreadkeepError
 
 T = TypeVar("T")
 R = TypeVar("R")
 P = ParamSpec("P")
-Pl = TypeVar("Pl", bound=Place)
+Res = TypeVar("Res", bound=Resource)
 
 MAX_CONCURRENT_REQUESTS = 8
 
@@ -223,55 +223,55 @@ class AsyncRunner:
             return error
 
 
-class Handle(Generic[Pl]):
-    def __init__(self, runner: Runner, place: Pl) -> None:
+class Handle(Generic[Res]):
+    def __init__(self, runner: Runner, resource: Res) -> None:
         self._runner = runner
-        self._place = place
+        self._resource = resource
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._place.name})"
+        return f"{type(self).__name__}({self._resource.name})"
 
 
-class AsyncHandle(Generic[Pl]):
-    def __init__(self, runner: AsyncRunner, place: Pl) -> None:
+class AsyncHandle(Generic[Res]):
+    def __init__(self, runner: AsyncRunner, resource: Res) -> None:
         self._runner = runner
-        self._place = place
+        self._resource = resource
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._place.name})"
+        return f"{type(self).__name__}({self._resource.name})"
 
 
-def blocking(flow: Callable[Concatenate[Pl, P], Flow[R]]) -> Callable[Concatenate[Handle[Pl], P], R]:
+def blocking(flow: Callable[Concatenate[Res, P], Flow[R]]) -> Callable[Concatenate[Handle[Res], P], R]:
     @wraps(flow)
-    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._runner.run(flow(self._place, *args, **kwargs))
+    def call(self: Handle[Res], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._runner.run(flow(self._resource, *args, **kwargs))
 
     return call
 
 
 def awaitable(
-    flow: Callable[Concatenate[Pl, P], Flow[R]],
-) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, R]]:
+    flow: Callable[Concatenate[Res, P], Flow[R]],
+) -> Callable[Concatenate[AsyncHandle[Res], P], Coroutine[Any, Any, R]]:
     @wraps(flow)
-    async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._runner.run(flow(self._place, *args, **kwargs))
+    async def call(self: AsyncHandle[Res], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._runner.run(flow(self._resource, *args, **kwargs))
 
     return call
 
 
-def iterating(flow: Callable[Concatenate[Pl, P], Items[T]]) -> Callable[Concatenate[Handle[Pl], P], Iterator[T]]:
+def iterating(flow: Callable[Concatenate[Res, P], Items[T]]) -> Callable[Concatenate[Handle[Res], P], Iterator[T]]:
     @wraps(flow)
-    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._runner.iterate(flow(self._place, *args, **kwargs))
+    def call(self: Handle[Res], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._runner.iterate(flow(self._resource, *args, **kwargs))
 
     return call
 
 
 def async_iterating(
-    flow: Callable[Concatenate[Pl, P], Items[T]],
-) -> Callable[Concatenate[AsyncHandle[Pl], P], AsyncIterator[T]]:
+    flow: Callable[Concatenate[Res, P], Items[T]],
+) -> Callable[Concatenate[AsyncHandle[Res], P], AsyncIterator[T]]:
     @wraps(flow)
-    def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-        return self._runner.iterate(flow(self._place, *args, **kwargs))
+    def call(self: AsyncHandle[Res], /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return self._runner.iterate(flow(self._resource, *args, **kwargs))
 
     return call

@@ -1,4 +1,4 @@
-"""Handles omitted parameters. None is an error, because None is often a value that the caller failed to find."""
+"""Distinguishes omitted parameters from None. Rejects None, because it is often the result of a failed lookup."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def passed(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not OMITTED}
 
 
-def given(**parameters: Any) -> dict[str, Any]:
+def not_none(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}

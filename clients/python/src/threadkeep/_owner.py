@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ._flow import AsyncRunner, Flow, Items, Runner, Step
 from ._flows.receipts import done, received
 from ._json import encode
-from ._place import Place, ThreadPlace, without_signature
+from ._resource import Resource, ThreadResource, without_signature
 from .errors import Conflict, Forbidden
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ S = TypeVar("S")
 
 
 class OwnerCheck:
-    def __init__(self, thread: ThreadPlace, owner: str) -> None:
+    def __init__(self, thread: ThreadResource, owner: str) -> None:
         self._thread = thread
         self._owner = owner
         self._has_passed = False
@@ -32,7 +32,7 @@ class OwnerCheck:
     def _run(self) -> Flow[None]:
         thread = self._thread
         init = {"id": without_signature(thread.id), "owner": self._owner, **thread.ttl}
-        caller = Place("", thread.headers, has_login=thread.has_login)
+        caller = Resource("", thread.headers, has_login=thread.has_login)
         while True:
             info = yield from received(thread.read("", {"peek": True}))
             if info["exists"]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ._flows.threads import by_id, by_signature
 from ._http.message import Origin
 from ._omitted import OMITTED, passed
-from ._place import Place, ThreadPlace, add_headers
+from ._resource import Resource, ThreadResource, add_headers
 from ._transport import AsyncClient, SyncClient
 from .version import __version__
 
@@ -16,7 +16,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 class Settings(NamedTuple):
     origin: Origin
-    root: Place
+    root: Resource
 
     @classmethod
     def of(
@@ -42,12 +42,12 @@ class Settings(NamedTuple):
             if not value:
                 raise ValueError(f"{name} is empty.")
             add_headers(headers, {"authorization": f"Bearer {value}"})
-        return cls(origin, Place("", headers, repr(str(origin)), has_login="token" in credentials))
+        return cls(origin, Resource("", headers, repr(str(origin)), has_login="token" in credentials))
 
-    def thread(self, id: str, ttl_seconds: int | None) -> ThreadPlace:
+    def thread(self, id: str, ttl_seconds: int | None) -> ThreadResource:
         return by_id(self.root, passed(id=id)["id"], None, ttl_seconds)
 
-    def current(self, signed_id: str, ttl_seconds: int | None) -> ThreadPlace:
+    def current(self, signed_id: str, ttl_seconds: int | None) -> ThreadResource:
         return by_signature(self.root, passed(signed_id=signed_id)["signed_id"], ttl_seconds)
 
 

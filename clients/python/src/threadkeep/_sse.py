@@ -38,9 +38,9 @@ class SseParser:
 
     def feed(self, part: bytes) -> Iterator[Message]:
         text = self._rest + part
-        held = b"\r" if text.endswith(b"\r") else b""  # may be the first half of a line end
-        *lines, self._rest = _LINE_END.split(text[: len(text) - len(held)])
-        self._rest += held
+        line_end = b"\r" if text.endswith(b"\r") else b""  # may be the first half of a line end
+        *lines, self._rest = _LINE_END.split(text[: len(text) - len(line_end)])
+        self._rest += line_end
         for line in lines:
             if line:
                 self._field(line.decode("utf-8", "replace"))

@@ -59,7 +59,7 @@ class Attempts:
 
     def __init__(self, request: Request, max_retries: int | None) -> None:
         self._request = request
-        self._left: float = math.inf if max_retries is None else max_retries
+        self._retries_left: float = math.inf if max_retries is None else max_retries
         self._end = time.monotonic() + RETRY_SECONDS if max_retries is None else math.inf
         self._ceiling = FIRST_PAUSE_SECONDS
 
@@ -72,18 +72,18 @@ class Attempts:
     def pause_after(self, response: Response) -> float:
         error = response.error()
         if error.status == 429:
-            least = error.retry_after or 0.0
-            if least > MAX_RETRY_AFTER_SECONDS:
+            min_pause = error.retry_after or 0.0
+            if min_pause > MAX_RETRY_AFTER_SECONDS:
                 raise error
-            return max(least, self._next(error))
+            return max(min_pause, self._next(error))
         if error.status not in (502, 503, 504) or not self._request.is_repeatable:
             raise error
         return self._next(error)
 
     def _next(self, error: ThreadkeepError) -> float:
-        if self._left <= 0 or time.monotonic() >= self._end:
+        if self._retries_left <= 0 or time.monotonic() >= self._end:
             raise error
-        self._left -= 1
+        self._retries_left -= 1
         ceiling = min(self._ceiling, MAX_PAUSE_SECONDS)
         self._ceiling *= 2
         return random.uniform(ceiling / 2, ceiling)

@@ -7,10 +7,10 @@ from ._flows import events as event_flows
 from ._flows import keys
 from ._flows import namespaces as namespace_flows
 from ._flows import stats as stats_flows
-from ._flows.scopes import ScopePlace
+from ._flows.scopes import ScopeResource
 from ._omitted import OMITTED, passed
 from ._owner import AsyncOwnerRunner, OwnerCheck
-from ._place import Place, segment
+from ._resource import Resource, segment
 from ._settings import Settings
 from ._transport import AsyncClient, AsyncTransport
 from .archives import AsyncArchives
@@ -23,8 +23,8 @@ from .threads import AsyncThreads
 from .tools import AsyncTools
 
 
-class AsyncThreadkeep(AsyncHandle[Place]):
-    """A client for one server. Several event loops may use it at once.
+class AsyncThreadkeep(AsyncHandle[Resource]):
+    """A client for one server. Several event loops may use it concurrently.
 
     `base_url` and `api_key` default to `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is a user's login token: the
     client then acts on behalf of that user, and takes no `api_key`. `timeout` limits each attempt, in seconds. A
@@ -46,11 +46,11 @@ class AsyncThreadkeep(AsyncHandle[Place]):
         self._settings = Settings.of(base_url, api_key, token, http_client)
         runner = AsyncRunner(AsyncTransport(self._settings.origin, timeout, max_retries, http_client))
         super().__init__(runner, self._settings.root)
-        self.threads = AsyncThreads(runner, self._place)
-        self.archives = AsyncArchives(runner, self._place)
-        self.owners = AsyncOwners(runner, self._place)
-        self.tools = AsyncTools(runner, self._place)
-        self.webhooks = AsyncWebhooks(runner, self._place)
+        self.threads = AsyncThreads(runner, self._resource)
+        self.archives = AsyncArchives(runner, self._resource)
+        self.owners = AsyncOwners(runner, self._resource)
+        self.tools = AsyncTools(runner, self._resource)
+        self.webhooks = AsyncWebhooks(runner, self._resource)
 
     events = async_iterating(event_flows.of_all)
     namespaces = async_iterating(namespace_flows.namespaces)
@@ -64,10 +64,10 @@ class AsyncThreadkeep(AsyncHandle[Place]):
         With `owner`, the first call on the returned object creates the thread if it does not exist. If the thread has a
         different owner, the call raises `Forbidden` with `not_the_owner`. `ttl_seconds` is the TTL of a new thread.
         """
-        place = self._settings.thread(id, ttl_seconds)
+        resource = self._settings.thread(id, ttl_seconds)
         if passed(owner=owner):
-            return AsyncThread(AsyncOwnerRunner(self._runner, OwnerCheck(place, owner)), place)
-        return AsyncThread(self._runner, place)
+            return AsyncThread(AsyncOwnerRunner(self._runner, OwnerCheck(resource, owner)), resource)
+        return AsyncThread(self._runner, resource)
 
     def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> AsyncThread:
         """Returns a thread by its signed ID, which needs no API key. Sends nothing."""
@@ -75,12 +75,12 @@ class AsyncThreadkeep(AsyncHandle[Place]):
 
     def kv(self, namespace: str) -> AsyncNamespace:
         """Returns a namespace of entries."""
-        place = self._place.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
-        return AsyncNamespace(self._runner, place)
+        resource = self._resource.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
+        return AsyncNamespace(self._runner, resource)
 
     def scope(self, name: str) -> AsyncScope:
         """Returns a scope, such as `session:ada` or `thread:thrd_...`."""
-        return AsyncScope(self._runner, ScopePlace(self._place, name))
+        return AsyncScope(self._runner, ScopeResource(self._resource, name))
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
 from ._flows import archives
-from ._place import Place
+from ._resource import Resource
 
 
-class Archives(Handle[Place]):
+class Archives(Handle[Resource]):
     """Lists, reads and restores ended threads while the server retains them."""
 
     list = iterating(archives.listed)
@@ -14,7 +14,7 @@ class Archives(Handle[Place]):
     restore = blocking(archives.restore)
 
 
-class AsyncArchives(AsyncHandle[Place]):
+class AsyncArchives(AsyncHandle[Resource]):
     """Lists, reads and restores ended threads while the server retains them."""
 
     list = async_iterating(archives.listed)

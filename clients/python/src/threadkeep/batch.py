@@ -6,7 +6,7 @@ from typing import Any
 from . import operations as ops
 from ._flow import AsyncRunner, Flow, Runner
 from ._flows import state
-from ._place import ThreadPlace
+from ._resource import ThreadResource
 from .models import Receipt
 
 
@@ -48,39 +48,41 @@ class Batch:
         """Appends an item to the thread's history."""
         self.operations.append(ops.append(value, id))
 
-    def _merge(self, place: ThreadPlace) -> Flow[Receipt]:
-        return state.merge(place, self.operations, if_match=self._if_match, idempotency_key=self._idempotency_key)
+    def _merge(self, resource: ThreadResource) -> Flow[Receipt]:
+        return state.merge(resource, self.operations, if_match=self._if_match, idempotency_key=self._idempotency_key)
 
 
 class BatchContext:
-    def __init__(self, runner: Runner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
+    def __init__(self, runner: Runner, resource: ThreadResource, if_match: str | int | None, key: str | None) -> None:
         self._runner = runner
-        self._place = place
-        self._wanted = (if_match, key)
+        self._resource = resource
+        self._conditions = (if_match, key)
 
     def __enter__(self) -> Batch:
-        self._batch = Batch(*self._wanted)
+        self._batch = Batch(*self._conditions)
         return self._batch
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._batch.operations:
-            self._batch.receipt = self._runner.run(self._batch._merge(self._place))
+            self._batch.receipt = self._runner.run(self._batch._merge(self._resource))
 
 
 class AsyncBatchContext:
-    def __init__(self, runner: AsyncRunner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
+    def __init__(
+        self, runner: AsyncRunner, resource: ThreadResource, if_match: str | int | None, key: str | None
+    ) -> None:
         self._runner = runner
-        self._place = place
-        self._wanted = (if_match, key)
+        self._resource = resource
+        self._conditions = (if_match, key)
 
     async def __aenter__(self) -> Batch:
-        self._batch = Batch(*self._wanted)
+        self._batch = Batch(*self._conditions)
         return self._batch
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._batch.operations:
-            self._batch.receipt = await self._runner.run(self._batch._merge(self._place))
+            self._batch.receipt = await self._runner.run(self._batch._merge(self._resource))

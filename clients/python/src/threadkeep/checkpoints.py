@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
 from ._flows import checkpoints
-from ._place import ThreadPlace
+from ._resource import ThreadResource
 
 
-class Checkpoints(Handle[ThreadPlace]):
+class Checkpoints(Handle[ThreadResource]):
     """Numbered checkpoints of a thread's state and metadata."""
 
     create = blocking(checkpoints.create)
@@ -15,7 +15,7 @@ class Checkpoints(Handle[ThreadPlace]):
     delete = blocking(checkpoints.delete)
 
 
-class AsyncCheckpoints(AsyncHandle[ThreadPlace]):
+class AsyncCheckpoints(AsyncHandle[ThreadResource]):
     """Numbered checkpoints of a thread's state and metadata."""
 
     create = awaitable(checkpoints.create)

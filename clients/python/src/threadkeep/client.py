@@ -7,10 +7,10 @@ from ._flows import events as event_flows
 from ._flows import keys
 from ._flows import namespaces as namespace_flows
 from ._flows import stats as stats_flows
-from ._flows.scopes import ScopePlace
+from ._flows.scopes import ScopeResource
 from ._omitted import OMITTED, passed
 from ._owner import OwnerCheck, OwnerRunner
-from ._place import Place, segment
+from ._resource import Resource, segment
 from ._settings import Settings
 from ._transport import SyncClient, SyncTransport
 from .archives import Archives
@@ -23,7 +23,7 @@ from .threads import Threads
 from .tools import Tools
 
 
-class Threadkeep(Handle[Place]):
+class Threadkeep(Handle[Resource]):
     """A client for one server. Thread-safe.
 
     `base_url` and `api_key` default to `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is a user's login token: the
@@ -46,11 +46,11 @@ class Threadkeep(Handle[Place]):
         self._settings = Settings.of(base_url, api_key, token, http_client)
         runner = Runner(SyncTransport(self._settings.origin, timeout, max_retries, http_client))
         super().__init__(runner, self._settings.root)
-        self.threads = Threads(runner, self._place)
-        self.archives = Archives(runner, self._place)
-        self.owners = Owners(runner, self._place)
-        self.tools = Tools(runner, self._place)
-        self.webhooks = Webhooks(runner, self._place)
+        self.threads = Threads(runner, self._resource)
+        self.archives = Archives(runner, self._resource)
+        self.owners = Owners(runner, self._resource)
+        self.tools = Tools(runner, self._resource)
+        self.webhooks = Webhooks(runner, self._resource)
 
     events = iterating(event_flows.of_all)
     namespaces = iterating(namespace_flows.namespaces)
@@ -64,10 +64,10 @@ class Threadkeep(Handle[Place]):
         With `owner`, the first call on the returned object creates the thread if it does not exist. If the thread has a
         different owner, the call raises `Forbidden` with `not_the_owner`. `ttl_seconds` is the TTL of a new thread.
         """
-        place = self._settings.thread(id, ttl_seconds)
+        resource = self._settings.thread(id, ttl_seconds)
         if passed(owner=owner):
-            return Thread(OwnerRunner(self._runner, OwnerCheck(place, owner)), place)
-        return Thread(self._runner, place)
+            return Thread(OwnerRunner(self._runner, OwnerCheck(resource, owner)), resource)
+        return Thread(self._runner, resource)
 
     def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> Thread:
         """Returns a thread by its signed ID, which needs no API key. Sends nothing."""
@@ -75,12 +75,12 @@ class Threadkeep(Handle[Place]):
 
     def kv(self, namespace: str) -> Namespace:
         """Returns a namespace of entries."""
-        place = self._place.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
-        return Namespace(self._runner, place)
+        resource = self._resource.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
+        return Namespace(self._runner, resource)
 
     def scope(self, name: str) -> Scope:
         """Returns a scope, such as `session:ada` or `thread:thrd_...`."""
-        return Scope(self._runner, ScopePlace(self._place, name))
+        return Scope(self._runner, ScopeResource(self._resource, name))
 
     def close(self) -> None:
         """Closes the connections."""

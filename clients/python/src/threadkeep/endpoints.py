@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
 from ._flows import webhooks
-from ._place import Place
+from ._resource import Resource
 
 
-class Webhooks(Handle[Place]):
+class Webhooks(Handle[Resource]):
     """Webhook endpoints, to which the server posts events."""
 
     list = blocking(webhooks.listed)
@@ -18,7 +18,7 @@ class Webhooks(Handle[Place]):
     replay = blocking(webhooks.replay)
 
 
-class AsyncWebhooks(AsyncHandle[Place]):
+class AsyncWebhooks(AsyncHandle[Resource]):
     """Webhook endpoints, to which the server posts events."""
 
     list = awaitable(webhooks.listed)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Iterator
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
 from ._flows import history
-from ._place import ThreadPlace
+from ._resource import ThreadResource
 from .models import HistoryItem
 
 
-class History(Handle[ThreadPlace]):
+class History(Handle[ThreadResource]):
     """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = blocking(history.append)
@@ -26,7 +26,7 @@ class History(Handle[ThreadPlace]):
         return self.items()
 
 
-class AsyncHistory(AsyncHandle[ThreadPlace]):
+class AsyncHistory(AsyncHandle[ThreadResource]):
     """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = awaitable(history.append)

@@ -268,6 +268,7 @@ class Archive(Model):
 
     id: str
     life: str
+    """Distinguishes threads that had the same ID, one after the other."""
     version: int
     size_bytes: int
     reason: str
@@ -290,7 +291,7 @@ class OwnerInfo(Model):
 
 @dataclass(frozen=True)
 class Erasure(Model):
-    """Numbers of erased threads and archives. `complete` is true if no data of the owner is left."""
+    """How many threads and archives were erased. `complete` is true if none of the owner's data remains."""
 
     threads: int
     archives: int

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
 from ._flows import namespaces
-from ._place import Place
+from ._resource import Resource
 
 
-class Namespace(Handle[Place]):
+class Namespace(Handle[Resource]):
     """Key-value entries: bytes with a content type. They are independent of threads."""
 
     get = blocking(namespaces.get)
@@ -19,7 +19,7 @@ class Namespace(Handle[Place]):
     clear = blocking(namespaces.clear)
 
 
-class AsyncNamespace(AsyncHandle[Place]):
+class AsyncNamespace(AsyncHandle[Resource]):
     """Key-value entries: bytes with a content type. They are independent of threads."""
 
     get = awaitable(namespaces.get)

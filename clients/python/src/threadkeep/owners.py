@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
 from ._flows import owners
-from ._place import Place
+from ._resource import Resource
 
 
-class Owners(Handle[Place]):
+class Owners(Handle[Resource]):
     """Operations on the users or companies that own threads."""
 
     get = blocking(owners.get)
     erase = blocking(owners.erase)
 
 
-class AsyncOwners(AsyncHandle[Place]):
+class AsyncOwners(AsyncHandle[Resource]):
     """Operations on the users or companies that own threads."""
 
     get = awaitable(owners.get)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, AsyncRunner, Handle, Runner, awaitable, blocking
 from ._flows import scopes
-from ._flows.scopes import ScopePlace
+from ._flows.scopes import ScopeResource
 
 
-class Tasks(Handle[ScopePlace]):
+class Tasks(Handle[ScopeResource]):
     """The task list of a scope."""
 
     get = blocking(scopes.tasks)
@@ -13,12 +13,12 @@ class Tasks(Handle[ScopePlace]):
     update = blocking(scopes.update_task)
 
 
-class Scope(Handle[ScopePlace]):
+class Scope(Handle[ScopeResource]):
     """A set of keys with text values, and a task list. Both share one version."""
 
-    def __init__(self, runner: Runner, place: ScopePlace) -> None:
-        super().__init__(runner, place)
-        self.tasks = Tasks(runner, place)
+    def __init__(self, runner: Runner, resource: ScopeResource) -> None:
+        super().__init__(runner, resource)
+        self.tasks = Tasks(runner, resource)
 
     get = blocking(scopes.get)
     get_many = blocking(scopes.get_many)
@@ -33,7 +33,7 @@ class Scope(Handle[ScopePlace]):
     call = blocking(scopes.call)
 
 
-class AsyncTasks(AsyncHandle[ScopePlace]):
+class AsyncTasks(AsyncHandle[ScopeResource]):
     """The task list of a scope."""
 
     get = awaitable(scopes.tasks)
@@ -41,12 +41,12 @@ class AsyncTasks(AsyncHandle[ScopePlace]):
     update = awaitable(scopes.update_task)
 
 
-class AsyncScope(AsyncHandle[ScopePlace]):
+class AsyncScope(AsyncHandle[ScopeResource]):
     """A set of keys with text values, and a task list. Both share one version."""
 
-    def __init__(self, runner: AsyncRunner, place: ScopePlace) -> None:
-        super().__init__(runner, place)
-        self.tasks = AsyncTasks(runner, place)
+    def __init__(self, runner: AsyncRunner, resource: ScopeResource) -> None:
+        super().__init__(runner, resource)
+        self.tasks = AsyncTasks(runner, resource)
 
     get = awaitable(scopes.get)
     get_many = awaitable(scopes.get_many)

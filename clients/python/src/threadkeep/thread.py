@@ -8,45 +8,45 @@ from ._flow import AsyncHandle, AsyncRunner, Flow, Handle, Runner, async_iterati
 from ._flows import events as event_flows
 from ._flows import state as state_flows
 from ._flows import threads, transfer, turns
-from ._place import Place, ThreadPlace
+from ._resource import Resource, ThreadResource
 from .batch import AsyncBatchContext, BatchContext
 from .checkpoints import AsyncCheckpoints, Checkpoints
 from .history import AsyncHistory, History
 from .turn import AsyncTurnContext, TurnContext
 
 P = ParamSpec("P")
-Pl = TypeVar("Pl", bound=Place)
+Res = TypeVar("Res", bound=Resource)
 
 
 def opening(
-    flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
-) -> Callable[Concatenate[Handle[Pl], P], Thread]:
+    flow: Callable[Concatenate[Res, P], Flow[ThreadResource]],
+) -> Callable[Concatenate[Handle[Res], P], Thread]:
     @wraps(flow)
-    def call(self: Handle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> Thread:
-        return Thread(self._runner, self._runner.run(flow(self._place, *args, **kwargs)))
+    def call(self: Handle[Res], /, *args: P.args, **kwargs: P.kwargs) -> Thread:
+        return Thread(self._runner, self._runner.run(flow(self._resource, *args, **kwargs)))
 
     return call
 
 
 def async_opening(
-    flow: Callable[Concatenate[Pl, P], Flow[ThreadPlace]],
-) -> Callable[Concatenate[AsyncHandle[Pl], P], Coroutine[Any, Any, AsyncThread]]:
+    flow: Callable[Concatenate[Res, P], Flow[ThreadResource]],
+) -> Callable[Concatenate[AsyncHandle[Res], P], Coroutine[Any, Any, AsyncThread]]:
     @wraps(flow)
-    async def call(self: AsyncHandle[Pl], /, *args: P.args, **kwargs: P.kwargs) -> AsyncThread:
-        return AsyncThread(self._runner, await self._runner.run(flow(self._place, *args, **kwargs)))
+    async def call(self: AsyncHandle[Res], /, *args: P.args, **kwargs: P.kwargs) -> AsyncThread:
+        return AsyncThread(self._runner, await self._runner.run(flow(self._resource, *args, **kwargs)))
 
     return call
 
 
-class Thread(Handle[ThreadPlace]):
+class Thread(Handle[ThreadResource]):
     """A thread. The first write creates the thread. Before that, reads return an empty state."""
 
-    def __init__(self, runner: Runner, place: ThreadPlace) -> None:
-        super().__init__(runner, place)
-        self.id = place.id
-        self.signed_id = place.signed_id
-        self.history = History(runner, place)
-        self.checkpoints = Checkpoints(runner, place)
+    def __init__(self, runner: Runner, resource: ThreadResource) -> None:
+        super().__init__(runner, resource)
+        self.id = resource.id
+        self.signed_id = resource.signed_id
+        self.history = History(runner, resource)
+        self.checkpoints = Checkpoints(runner, resource)
 
     info = blocking(threads.info)
     configure = blocking(threads.configure)
@@ -73,7 +73,7 @@ class Thread(Handle[ThreadPlace]):
 
     def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> BatchContext:
         """Collects operations in a `with` block, and sends them as one merge."""
-        return BatchContext(self._runner, self._place, if_match, idempotency_key)
+        return BatchContext(self._runner, self._resource, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> TurnContext:
         """Takes the turn, a lease on the thread, for a `with` block. Renews the lease until the block ends.
@@ -81,18 +81,18 @@ class Thread(Handle[ThreadPlace]):
         Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
         you hold an exclusive turn, writes of other callers also raise `turn_taken`.
         """
-        return TurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)
+        return TurnContext(self._runner, self._resource, ttl_seconds, wait_seconds, exclusive)
 
 
-class AsyncThread(AsyncHandle[ThreadPlace]):
+class AsyncThread(AsyncHandle[ThreadResource]):
     """A thread. The first write creates the thread. Before that, reads return an empty state."""
 
-    def __init__(self, runner: AsyncRunner, place: ThreadPlace) -> None:
-        super().__init__(runner, place)
-        self.id = place.id
-        self.signed_id = place.signed_id
-        self.history = AsyncHistory(runner, place)
-        self.checkpoints = AsyncCheckpoints(runner, place)
+    def __init__(self, runner: AsyncRunner, resource: ThreadResource) -> None:
+        super().__init__(runner, resource)
+        self.id = resource.id
+        self.signed_id = resource.signed_id
+        self.history = AsyncHistory(runner, resource)
+        self.checkpoints = AsyncCheckpoints(runner, resource)
 
     info = awaitable(threads.info)
     configure = awaitable(threads.configure)
@@ -119,7 +119,7 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
 
     def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> AsyncBatchContext:
         """Collects operations in an `async with` block, and sends them as one merge."""
-        return AsyncBatchContext(self._runner, self._place, if_match, idempotency_key)
+        return AsyncBatchContext(self._runner, self._resource, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> AsyncTurnContext:
         """Takes the turn, a lease on the thread, for an `async with` block. Renews the lease until the block ends.
@@ -127,4 +127,4 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
         Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
         you hold an exclusive turn, writes of other callers also raise `turn_taken`.
         """
-        return AsyncTurnContext(self._runner, self._place, ttl_seconds, wait_seconds, exclusive)
+        return AsyncTurnContext(self._runner, self._resource, ttl_seconds, wait_seconds, exclusive)

@@ -5,14 +5,14 @@ import hashlib
 
 def digest(*parts: bytes) -> str:
     """Returns 48 hex digits that identify `parts` in order: `(b"a", b"bc")` differs from `(b"ab", b"c")`."""
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        whole.update(b"%d:" % len(part) + part)
-    return whole.hexdigest()[:48]
+        hasher.update(b"%d:" % len(part) + part)
+    return hasher.hexdigest()[:48]
 
 
 def thread_id_for(name: str, space: str = "") -> str:
-    """Derives a thread ID from an application's own ID, such as a chat ID. The thread requires an API key.
+    """Derives a thread ID from an application's own ID, such as a chat ID. Access requires an API key.
 
     The TypeScript package derives the same ID from the same name. Equal names in different spaces have different IDs.
     """

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, async_iterating, awaitable, blocking, iterating
 from ._flows import threads, transfer
-from ._place import Place
+from ._resource import Resource
 from .thread import async_opening, opening
 
 
-class Threads(Handle[Place]):
+class Threads(Handle[Resource]):
     """The threads of a server."""
 
     create = opening(threads.create)
@@ -15,7 +15,7 @@ class Threads(Handle[Place]):
     export_all = iterating(transfer.export_all)
 
 
-class AsyncThreads(AsyncHandle[Place]):
+class AsyncThreads(AsyncHandle[Resource]):
     """The threads of a server."""
 
     create = async_opening(threads.create)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ._flow import AsyncHandle, Handle, awaitable, blocking
 from ._flows import tools
-from ._place import Place
+from ._resource import Resource
 
 
-class Tools(Handle[Place]):
+class Tools(Handle[Resource]):
     """Tools that the server offers to models."""
 
     list = blocking(tools.listed)
@@ -13,7 +13,7 @@ class Tools(Handle[Place]):
     mcp_url = blocking(tools.mcp_url)
 
 
-class AsyncTools(AsyncHandle[Place]):
+class AsyncTools(AsyncHandle[Resource]):
     """Tools that the server offers to models."""
 
     list = awaitable(tools.listed)

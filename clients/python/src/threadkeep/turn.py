@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ._flow import AsyncRunner, Runner
 from ._flows import turns
-from ._place import ThreadPlace
+from ._resource import ThreadResource
 from .errors import APIError, RateLimited, ThreadkeepError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Lease:
         self.until = sent_at + self.ttl_seconds
 
     def failed(self, error: ThreadkeepError) -> None:
-        """Records whether the server rejected a renewal. While the server is unreachable, the turn is not yet lost."""
+        """Records whether the server rejected a renewal. An unreachable server does not end the turn before its TTL."""
         self.is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
 
 
@@ -52,7 +52,7 @@ class Turn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"Turn({self.thread._place.name})"
+        return f"Turn({self.thread._resource.name})"
 
 
 class AsyncTurn:
@@ -69,33 +69,33 @@ class AsyncTurn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"AsyncTurn({self.thread._place.name})"
+        return f"AsyncTurn({self.thread._resource.name})"
 
 
 class TurnContext:
     def __init__(
-        self, runner: Runner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
+        self, runner: Runner, resource: ThreadResource, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
         self._runner = runner
-        self._place = place
-        self._wanted = (ttl_seconds, wait_seconds, exclusive)
+        self._resource = resource
+        self._options = (ttl_seconds, wait_seconds, exclusive)
 
     def __enter__(self) -> Turn:
         from .thread import Thread
 
         self._released = threading.Event()
-        token = self._runner.run(turns.take(self._place, *self._wanted))
-        self._lease = _Lease(self._wanted[0], time.monotonic())
+        token = self._runner.run(turns.take(self._resource, *self._options))
+        self._lease = _Lease(self._options[0], time.monotonic())
         self._token = token
         threading.Thread(target=self._renew, args=(self._released,), name="threadkeep-turn", daemon=True).start()
-        return Turn(Thread(self._runner, self._place.with_turn(token)), token, self._lease)
+        return Turn(Thread(self._runner, self._resource.with_turn(token)), token, self._lease)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._released.set()
         try:
-            self._runner.run(turns.release(self._place, self._token))
+            self._runner.run(turns.release(self._resource, self._token))
         except ThreadkeepError:
             if kind is None:
                 raise
@@ -105,7 +105,7 @@ class TurnContext:
         while not lease.is_refused and not released.wait(lease.pause_seconds):
             sent_at = time.monotonic()
             try:
-                self._runner.run(turns.renew(self._place, self._token, lease.ttl_seconds))
+                self._runner.run(turns.renew(self._resource, self._token, lease.ttl_seconds))
                 lease.renewed(sent_at)
             except ThreadkeepError as error:
                 if not released.is_set():
@@ -118,42 +118,42 @@ _release_tasks: set[asyncio.Future[None]] = set()
 
 class AsyncTurnContext:
     def __init__(
-        self, runner: AsyncRunner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
+        self, runner: AsyncRunner, resource: ThreadResource, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
         self._runner = runner
-        self._place = place
-        self._wanted = (ttl_seconds, wait_seconds, exclusive)
+        self._resource = resource
+        self._options = (ttl_seconds, wait_seconds, exclusive)
 
     async def __aenter__(self) -> AsyncTurn:
         from .thread import AsyncThread
 
-        taking = asyncio.ensure_future(self._runner.run(turns.take(self._place, *self._wanted)))
+        acquisition = asyncio.ensure_future(self._runner.run(turns.take(self._resource, *self._options)))
         try:
-            token = await asyncio.shield(taking)
+            token = await asyncio.shield(acquisition)
         except asyncio.CancelledError:
-            returning = asyncio.ensure_future(self._give_back(taking))
-            _release_tasks.add(returning)
-            returning.add_done_callback(_release_tasks.discard)
+            release_task = asyncio.ensure_future(self._release_late(acquisition))
+            _release_tasks.add(release_task)
+            release_task.add_done_callback(_release_tasks.discard)
             raise
-        self._lease = _Lease(self._wanted[0], time.monotonic())
+        self._lease = _Lease(self._options[0], time.monotonic())
         self._token = token
         self._renewing = asyncio.get_running_loop().create_task(self._renew())
-        return AsyncTurn(AsyncThread(self._runner, self._place.with_turn(token)), token, self._lease)
+        return AsyncTurn(AsyncThread(self._runner, self._resource.with_turn(token)), token, self._lease)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._renewing.cancel()
         try:
-            await self._runner.run(turns.release(self._place, self._token))
+            await self._runner.run(turns.release(self._resource, self._token))
         except ThreadkeepError:
             if kind is None:
                 raise
 
-    async def _give_back(self, taking: asyncio.Future[str]) -> None:
+    async def _release_late(self, acquisition: asyncio.Future[str]) -> None:
         """Releases the turn after the call was cancelled, because the server may still grant the turn."""
         with suppress(ThreadkeepError):
-            await self._runner.run(turns.release(self._place, await taking))
+            await self._runner.run(turns.release(self._resource, await acquisition))
 
     async def _renew(self) -> None:
         lease = self._lease
@@ -161,7 +161,7 @@ class AsyncTurnContext:
             await asyncio.sleep(lease.pause_seconds)
             sent_at = time.monotonic()
             try:
-                await self._runner.run(turns.renew(self._place, self._token, lease.ttl_seconds))
+                await self._runner.run(turns.renew(self._resource, self._token, lease.ttl_seconds))
                 lease.renewed(sent_at)
             except ThreadkeepError as error:
                 lease.failed(error)

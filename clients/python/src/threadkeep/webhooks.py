@@ -34,8 +34,8 @@ def verify(
     Raises `InvalidSignature` if no signature matches `secret`, or any of the secrets if you pass several.
     """
     body = body.encode() if isinstance(body, str) else body
-    found = {name.lower(): value for name, value in headers.items()}
-    id, timestamp = found.get("webhook-id", ""), found.get("webhook-timestamp", "")
+    lower_case = {name.lower(): value for name, value in headers.items()}
+    id, timestamp = lower_case.get("webhook-id", ""), lower_case.get("webhook-timestamp", "")
     if not re.fullmatch("[0-9]{1,18}", timestamp):  # untrusted input, and Python limits the digits of an integer
         raise InvalidSignature("The delivery has no time.")
     if abs(time.time() - int(timestamp)) > tolerance_seconds:
@@ -43,8 +43,8 @@ def verify(
     secrets = [secret] if isinstance(secret, str) else list(secret)
     signed = f"{id}.{timestamp}.".encode() + body
     expected = [hmac.new(_key_of(one), signed, hashlib.sha256).digest() for one in secrets]
-    given = [_signature_of(part) for part in found.get("webhook-signature", "").split(" ")]
-    if not any(hmac.compare_digest(one, other) for one in expected for other in given if other):
+    signatures = [_signature_of(part) for part in lower_case.get("webhook-signature", "").split(" ")]
+    if not any(hmac.compare_digest(mac, signature) for mac in expected for signature in signatures if signature):
         raise InvalidSignature("No signature is by this secret.")
     data: Any = decode(body)
     return Event(type=data["type"], id=id, data=data)

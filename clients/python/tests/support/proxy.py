@@ -38,8 +38,8 @@ class Proxy:
         return sum(connection.fileno() >= 0 for connection in self._open)
 
     def fail_once(self, how: bytes | str, method: str = "") -> None:
-        left = iter([how])
-        self.fault = lambda request: next(left, None) if request.startswith(method.encode()) else None
+        faults = iter([how])
+        self.fault = lambda request: next(faults, None) if request.startswith(method.encode()) else None
 
     def cut_every(self, n: int) -> None:
         """Cuts every nth request, but not the retries of that request."""

@@ -15,7 +15,7 @@ export async function putAll(
   limit: number,
 ): Promise<void> {
   let batch: PlainEntry[] = [];
-  let sum = 0;
+  let batchSize = 0;
   const flush = async () => {
     const [first] = batch;
     if (!first) return;
@@ -23,28 +23,28 @@ export async function putAll(
     if (batch.length === 1) await kv.put(key, body, o);
     else await putEntries(kv, batch);
     batch = [];
-    sum = 0;
+    batchSize = 0;
   };
   for (const entry of entries) {
     const size = sizeOf(entry);
-    if (sum + size > limit || batch.length === BATCH_ENTRIES) await flush();
+    if (batchSize + size > limit || batch.length === BATCH_ENTRIES) await flush();
     batch.push(entry);
-    sum += size;
+    batchSize += size;
   }
   await flush();
 }
 
 /** Stores entries in one request, and retries entries that failed temporarily. Throws if an entry still fails. */
 async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> {
-  let left = entries;
+  let remaining = entries;
   for (let tries = 1; ; tries++) {
-    const outcomes = await kv.putMany(left);
+    const outcomes = await kv.putMany(remaining);
     const failed = outcomes.filter(({ ok }) => !ok);
     const [first] = failed;
     if (!first) return;
     const isFinal = failed.some(({ status }) => status !== 429 && status !== 503);
     if (isFinal || tries === ATTEMPTS) throw errorOf(first.status ?? 500, new Headers(), JSON.stringify(first));
-    left = left.filter((_, index) => !outcomes[index]!.ok);
+    remaining = remaining.filter((_, index) => !outcomes[index]!.ok);
     await sleep(randomPause(50, tries, Infinity));
   }
 }

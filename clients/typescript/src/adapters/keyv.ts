@@ -28,35 +28,35 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 
   get<Value>(key: string): Promise<StoredData<Value> | undefined> {
-    return this.#reported(async () => valueOf(await this.#kv.get(key)));
+    return this.#emitErrors(async () => valueOf(await this.#kv.get(key)));
   }
 
   getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
-    return this.#reported(async () => {
+    return this.#emitErrors(async () => {
       const entries = await this.#kv.getMany(keys);
       return keys.map((key) => valueOf(entries.get(key)));
     });
   }
 
   set(key: string, value: any, ttl?: number): Promise<boolean> {
-    return this.#reported(async () => (await this.#kv.put(key, value, { ttlSeconds: secondsOf(ttl) })).ok);
+    return this.#emitErrors(async () => (await this.#kv.put(key, value, { ttlSeconds: secondsOf(ttl) })).ok);
   }
 
   setMany(entries: KeyvEntry[]): Promise<any> {
-    return this.#reported(async () => {
-      const all = entries.map(({ key, value, ttl }) => ({ key, body: value, ttlSeconds: secondsOf(ttl) }));
-      await putAll(this.#kv, all, lengthOf, BATCH_LENGTH);
+    return this.#emitErrors(async () => {
+      const newEntries = entries.map(({ key, value, ttl }) => ({ key, body: value, ttlSeconds: secondsOf(ttl) }));
+      await putAll(this.#kv, newEntries, lengthOf, BATCH_LENGTH);
       return entries.map(() => true);
     });
   }
 
   delete(key: string): Promise<boolean> {
-    return this.#reported(() => this.#kv.delete(key));
+    return this.#emitErrors(() => this.#kv.delete(key));
   }
 
   /** Deletes the keys of Keyv's namespace. Without a namespace, deletes all keys. */
   clear(): Promise<void> {
-    return this.#reported(async () => {
+    return this.#emitErrors(async () => {
       if (this.namespace === undefined) {
         await this.#kv.clear();
         return;
@@ -74,14 +74,14 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     const prefix = namespace === undefined ? undefined : namespace + ":";
     let cursor: string | undefined;
     do {
-      const page = await this.#reported(() => this.#kv.entries({ prefix, cursor }));
+      const page = await this.#emitErrors(() => this.#kv.entries({ prefix, cursor }));
       for (const entry of page.entries) yield [entry.key, valueOf(entry)];
       cursor = page.next;
     } while (cursor);
   }
 
   /** Emits errors as events, because Keyv treats a failed `get` as a miss. */
-  async #reported<T>(call: () => Promise<T>): Promise<T> {
+  async #emitErrors<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {

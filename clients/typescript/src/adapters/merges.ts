@@ -10,7 +10,7 @@ export async function mergeAll<S extends object>(
   operations: readonly Operation<S>[],
   optionsOf: (isFirst: boolean) => WriteOptions,
 ): Promise<void> {
-  for (let at = 0; at < operations.length; at += MAX_OPERATIONS) {
-    await thread.merge(operations.slice(at, at + MAX_OPERATIONS), optionsOf(at === 0));
+  for (let start = 0; start < operations.length; start += MAX_OPERATIONS) {
+    await thread.merge(operations.slice(start, start + MAX_OPERATIONS), optionsOf(start === 0));
   }
 }

@@ -20,8 +20,8 @@ export interface Archive {
   historyUrl?: string | null;
 }
 
-interface OfLife extends CallOptions {
-  /** Default: the newest life. */
+interface LifeOptions extends CallOptions {
+  /** Default: the newest archive of the thread ID. */
   life?: string | undefined;
 }
 
@@ -30,30 +30,30 @@ export interface Archives {
   list(
     o?: CallOptions & { since?: string | undefined; cursor?: string | undefined; limit?: number | undefined },
   ): Promise<Page<Archive>>;
-  get(id: string, o?: OfLife): Promise<Archive & { state: { [key: string]: any } }>;
-  history(id: string, o?: PageOptions & OfLife): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
-  restore(id: string, o?: OfLife): Promise<ThreadInfo>;
+  get(id: string, o?: LifeOptions): Promise<Archive & { state: { [key: string]: any } }>;
+  history(id: string, o?: PageOptions & LifeOptions): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
+  restore(id: string, o?: LifeOptions): Promise<ThreadInfo>;
 }
 
 const root = "/v1/archives";
-const at = (id: string) => `${root}/${segment(id)}`;
+const pathOf = (id: string) => `${root}/${segment(id)}`;
 
 export const archivesOf = (requests: Requests): Archives => ({
   list: ({ since, cursor, limit, ...o } = {}) =>
     requests.list<Archive>(root, "archives", { since, cursor, limit }, o),
 
   async get(id, { life, ...o } = {}) {
-    const { body } = await requests.sending.value({ method: "GET", path: at(id), query: { life }, options: o });
+    const { body } = await requests.transport.value({ method: "GET", path: pathOf(id), query: { life }, options: o });
     return camel(body);
   },
 
   async history(id, { life, after, before, order, limit, tail, ...options } = {}) {
     const query = { life, after, before, order, limit, tail };
-    const { body } = await requests.sending.value({ method: "GET", path: at(id) + "/history", query, options });
+    const { body } = await requests.transport.value({ method: "GET", path: pathOf(id) + "/history", query, options });
     return pageOf(body);
   },
 
   async restore(id, { life, ...o } = {}) {
-    return camel(await requests.once("POST", at(id) + "/restore", undefined, o, { life }));
+    return camel(await requests.once("POST", pathOf(id) + "/restore", undefined, o, { life }));
   },
 });

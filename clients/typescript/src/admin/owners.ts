@@ -14,17 +14,17 @@ export interface Owners {
   assign(threadId: string, owner: string | null, o?: KeyedOptions): Promise<ThreadInfo>;
 }
 
-const at = (owner: string) => "/v1/owners/" + segment(owner);
+const pathOf = (owner: string) => "/v1/owners/" + segment(owner);
 
 export const ownersOf = (requests: Requests): Owners => ({
   async get(owner, o) {
-    return camel(await requests.get(at(owner), o));
+    return camel(await requests.get(pathOf(owner), o));
   },
 
   async erase(owner, o) {
     const total = { threads: 0, archives: 0 };
     for (;;) {
-      const { threads, archives, complete } = await requests.delete(at(owner), o);
+      const { threads, archives, complete } = await requests.delete(pathOf(owner), o);
       total.threads += threads;
       total.archives += archives;
       if (complete) return total;
@@ -32,7 +32,7 @@ export const ownersOf = (requests: Requests): Owners => ({
   },
 
   async assign(threadId, owner, { idempotencyKey: key, ...options } = {}) {
-    const { body } = await requests.sending.json<object>({
+    const { body } = await requests.transport.json<object>({
       method: "PATCH",
       path: "/v1/threads/" + segment(threadId),
       headers: { "idempotency-key": key ?? idempotencyKey() },

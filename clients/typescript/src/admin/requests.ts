@@ -1,6 +1,6 @@
 import { camel } from "../http/camel.js";
 import type { Query, ServerRequest } from "../http/request.js";
-import type { Sending } from "../http/send.js";
+import type { Transport } from "../http/send.js";
 import { idempotencyKey } from "../thread/idempotency-key.js";
 import type { CallOptions } from "../types/options.js";
 
@@ -14,7 +14,7 @@ export interface Page<T> {
 }
 
 export interface Requests {
-  readonly sending: Sending;
+  readonly transport: Transport;
   get(path: string, options?: CallOptions, query?: Query): Promise<any>;
   post(path: string, content: object, options?: CallOptions): Promise<any>;
   /** Sends a write that is not safe to retry. */
@@ -24,10 +24,10 @@ export interface Requests {
   list<T>(path: string, name: string, query: Query, options?: CallOptions): Promise<Page<T>>;
 }
 
-export function requestsOf(sending: Sending): Requests {
-  const body = async (request: ServerRequest): Promise<any> => (await sending.json<any>(request)).body;
+export function requestsOf(transport: Transport): Requests {
+  const body = async (request: ServerRequest): Promise<any> => (await transport.json<any>(request)).body;
   return {
-    sending,
+    transport,
 
     get: (path, options, query) => body({ method: "GET", path, query, options }),
 

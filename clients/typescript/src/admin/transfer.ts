@@ -29,7 +29,7 @@ export interface Transfer {
 export const transferOf = (requests: Requests): Transfer => ({
   async export(threadId, options) {
     const path = `/v1/threads/${segment(threadId)}/export`;
-    return (await requests.sending.json({ method: "GET", path, options })).text;
+    return (await requests.transport.json({ method: "GET", path, options })).text;
   },
 
   async *exportAll(options = {}) {
@@ -37,15 +37,15 @@ export const transferOf = (requests: Requests): Transfer => ({
     const { owner, cursor, ...o } = options;
     const unreadable: string[] = [];
     for (let after = cursor; ; ) {
-      let end: Other | undefined;
+      let control: ControlLine | undefined;
       for await (const line of lines(requests, { owner, cursor: after }, o)) {
-        end = otherThanDocument(line);
-        if (!end) yield line;
-        else if (end.error) unreadable.push(end.thread_id!);
+        control = controlLineOf(line);
+        if (!control) yield line;
+        else if (control.error) unreadable.push(control.thread_id!);
       }
-      if (end?.complete) break;
-      if (!end?.cursor) throw connectionError(undefined);
-      after = end.cursor;
+      if (control?.complete) break;
+      if (!control?.cursor) throw connectionError(undefined);
+      after = control.cursor;
     }
     if (unreadable.length) {
       const message = `The server could not read ${unreadable.length} threads of the export.`;
@@ -56,25 +56,25 @@ export const transferOf = (requests: Requests): Transfer => ({
   async importDocument(document, { ifExists, ...options } = {}) {
     const query = { if_exists: ifExists };
     const request = { method: "POST", path: "/v1/threads/import", query, body: document, options, once: !ifExists };
-    return camel((await requests.sending.json<object>(request)).body);
+    return camel((await requests.transport.json<object>(request)).body);
   },
 });
 
-interface Other {
+interface ControlLine {
   error?: unknown;
   thread_id?: string;
   cursor?: string;
   complete?: unknown;
 }
 
-function otherThanDocument(line: string): Other | undefined {
+function controlLineOf(line: string): ControlLine | undefined {
   if (line.length > 1_000) return undefined;
-  const value = JSON.parse(line) as Other & { format?: unknown };
+  const value = JSON.parse(line) as ControlLine & { format?: unknown };
   return value.format === undefined ? value : undefined;
 }
 
 async function* lines(
-  { sending: { settings, identity } }: Requests,
+  { transport: { settings, identity } }: Requests,
   query: { owner: string | undefined; cursor: string | undefined },
   { signal: outer, timeoutMs = settings.timeoutMs }: CallOptions,
 ): AsyncGenerator<string, void> {

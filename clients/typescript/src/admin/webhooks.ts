@@ -68,7 +68,7 @@ export interface Webhooks {
 }
 
 const root = "/v1/webhooks";
-const at = (id: string) => `${root}/${segment(id)}`;
+const pathOf = (id: string) => `${root}/${segment(id)}`;
 
 export const webhooksOf = (requests: Requests): Webhooks => ({
   async list(o) {
@@ -80,26 +80,26 @@ export const webhooksOf = (requests: Requests): Webhooks => ({
   },
 
   async get(id, o) {
-    return camel(await requests.get(at(id), o));
+    return camel(await requests.get(pathOf(id), o));
   },
 
   async update(id, change, o) {
-    return camel(await requests.once("PATCH", at(id), change, o));
+    return camel(await requests.once("PATCH", pathOf(id), change, o));
   },
 
   async delete(id, o) {
-    await requests.delete(at(id), o);
+    await requests.delete(pathOf(id), o);
   },
 
   async pending(id, o) {
-    const { pending, total } = await requests.get(at(id) + "/pending", o);
+    const { pending, total } = await requests.get(pathOf(id) + "/pending", o);
     return { pending: pending.map(camel<PendingDelivery>), total };
   },
 
   failed: (id, { cursor, limit, ...o } = {}) =>
-    requests.list<FailedDelivery>(at(id) + "/failed", "failed", { cursor, limit }, o),
+    requests.list<FailedDelivery>(pathOf(id) + "/failed", "failed", { cursor, limit }, o),
 
   async replay(id, events, o) {
-    return (await requests.once("POST", at(id) + "/replay", { events }, o)).replayed;
+    return (await requests.once("POST", pathOf(id) + "/replay", { events }, o)).replayed;
   },
 });

@@ -1,17 +1,17 @@
 import { idOf, type Sender } from "../identity/identity.js";
 import { prepare } from "../http/prepare.js";
 import type { Query } from "../http/request.js";
-import type { Sending } from "../http/send.js";
+import type { Transport } from "../http/send.js";
 import { connectionError } from "../http/attempt.js";
 import type { Connect } from "./follow.js";
 
 export const connectAll =
-  ({ settings, identity }: Sending, query: Query): Connect =>
+  ({ settings, identity }: Transport, query: Query): Connect =>
   async (cursor, signal) =>
     receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
 
-/** Connects to the events of the identity's current thread. Follows that thread even if the identity moves. */
-export function connectThread({ settings, identity }: Sending, query: Query): Connect {
+/** Connects to the events of the identity's current thread. Follows that thread even if the identity later switches. */
+export function connectThread({ settings, identity }: Transport, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {
     (await identity.enter(signal))(); // throws if the cookie is lost
@@ -20,7 +20,7 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
       const response = await receive(settings, sender, sender.path + "/events", query, cursor, signal);
       const named = response.headers.get("x-thread-id");
       if (!named || idOf(named) === id) {
-        await identity.learn(sender, response.headers, false);
+        await identity.handleResponse(sender, response.headers, false);
         return response;
       }
       // the cookie now names a different thread
@@ -32,7 +32,7 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
 }
 
 async function receive(
-  settings: Sending["settings"],
+  settings: Transport["settings"],
   sender: Sender,
   path: string,
   query: Query,

@@ -32,7 +32,7 @@ export async function* follow(connect: Connect, o: FollowOptions): AsyncGenerato
   let cursor = o.lastEventId;
   let retryMs = DEFAULT_RETRY_MS;
   for (let failures = 0; ; failures++) {
-    let leastMs = 0;
+    let minMs = 0;
     let isOpen = false;
     o.onActivity?.();
     try {
@@ -49,11 +49,11 @@ export async function* follow(connect: Connect, o: FollowOptions): AsyncGenerato
         if (cursor && (id || data)) yield { type: data && type, data, cursor };
       }
     } catch (error) {
-      leastMs = retryAfter(error, o.signal);
+      minMs = retryAfter(error, o.signal);
     } finally {
       if (isOpen) o.onClose?.();
     }
-    await pause(Math.max(leastMs, retryMs * 2 ** failures), o.signal);
+    await pause(Math.max(minMs, retryMs * 2 ** failures), o.signal);
   }
 }
 
@@ -116,6 +116,6 @@ const connectionLost = (error: unknown) => {
 /** Waits for about `ms`. Returns early when the browser comes back online. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   const done = linked(signal);
-  const wake = (now: () => void) => globalThis.addEventListener?.("online", now, { signal: done.signal });
-  await sleep(Math.min(MAX_RETRY_MS, ms * (0.75 + Math.random() / 2)), signal, wake).finally(() => done.abort());
+  const onOnline = (wake: () => void) => globalThis.addEventListener?.("online", wake, { signal: done.signal });
+  await sleep(Math.min(MAX_RETRY_MS, ms * (0.75 + Math.random() / 2)), signal, onOnline).finally(() => done.abort());
 }

@@ -8,18 +8,18 @@ export function closing<T>(
   const controller = linked(signal);
   const inner = generate(controller.signal);
   const end = { done: true as const, value: undefined };
-  let isLeft = false;
+  let isClosed = false;
   return {
     async next() {
       try {
         return await inner.next();
       } catch (error) {
-        if (isLeft) return end;
+        if (isClosed) return end;
         throw error;
       }
     },
     async return() {
-      isLeft = true;
+      isClosed = true;
       controller.abort();
       await inner.return().catch(() => {});
       return end;

@@ -23,52 +23,52 @@ export async function* share(
   o: FollowOptions,
 ): AsyncGenerator<Step, void> {
   const channel = new BroadcastChannel(name);
-  const left = linked(o.signal);
+  const closing = linked(o.signal);
   let steps: Step[] = [];
-  let seen: (string | undefined)[] = [];
+  let recentCursors: (string | undefined)[] = [];
   let cursor: string | undefined;
   let isOpen = false;
   let listening: Promise<void> | undefined;
-  let isOver = false;
+  let hasEnded = false;
   let wake = () => {};
   let takeoverTimer: ReturnType<typeof setTimeout>;
   let release = () => {};
 
-  const take = ({ from, to, step, ...news }: StatusMessage) => {
-    if (news.isOpen !== isOpen) {
-      isOpen = news.isOpen;
+  const receive = ({ from, to, step, ...status }: StatusMessage) => {
+    if (status.isOpen !== isOpen) {
+      isOpen = status.isOpen;
       (isOpen ? o.onOpen : o.onClose)?.();
     }
-    if (to === undefined || seen.includes(to)) return;
+    if (to === undefined || recentCursors.includes(to)) return;
     const isGap = (cursor !== undefined && from !== cursor) || steps.length >= MAX_STEPS;
-    seen = [...seen, (cursor = to)].slice(-100);
+    recentCursors = [...recentCursors, (cursor = to)].slice(-100);
     if (isGap) steps = [{ type: "reset", data: "", cursor: to }];
     if (step) steps.push(step);
     wake();
   };
-  const post = (news: StatusMessage) => channel.postMessage(news);
-  const status = () => ({ from: cursor, to: cursor, isOpen });
+  const post = (message: StatusMessage) => channel.postMessage(message);
+  const currentStatus = () => ({ from: cursor, to: cursor, isOpen });
   const listen = async () => {
     const onOpen = () => {
       isOpen = true;
       o.onOpen?.();
-      post(status());
+      post(currentStatus());
     };
     const onClose = () => {
-      take({ isOpen: false });
-      post(status());
+      receive({ isOpen: false });
+      post(currentStatus());
     };
-    const onActivity = () => post(status());
-    for await (const step of follow(connect, { ...o, signal: left.signal, lastEventId: cursor, onOpen, onClose, onActivity })) {
-      const news = { from: cursor, to: step.cursor, isOpen: true, step };
-      post(news);
-      take(news);
+    const onActivity = () => post(currentStatus());
+    for await (const step of follow(connect, { ...o, signal: closing.signal, lastEventId: cursor, onOpen, onClose, onActivity })) {
+      const message = { from: cursor, to: step.cursor, isOpen: true, step };
+      post(message);
+      receive(message);
     }
   };
-  const lead = () => {
+  const startListening = () => {
     clearTimeout(takeoverTimer);
     listening ??= listen().finally(() => {
-      isOver = true;
+      hasEnded = true;
       wake();
     });
     listening.catch(() => {});
@@ -76,33 +76,33 @@ export async function* share(
   // takes over after `SILENCE_MS` without a message, because a browser may suspend the listening tab
   const restartTimer = () => {
     clearTimeout(takeoverTimer);
-    if (!listening) takeoverTimer = setTimeout(lead, SILENCE_MS);
+    if (!listening) takeoverTimer = setTimeout(startListening, SILENCE_MS);
   };
   channel.onmessage = ({ data }: MessageEvent<StatusMessage | undefined>) => {
     if (data) {
       restartTimer();
-      take(data);
-    } else if (listening) post(status());
+      receive(data);
+    } else if (listening) post(currentStatus());
   };
   channel.postMessage(undefined);
   restartTimer();
-  acquire(locks, name, left.signal).then(
+  acquire(locks, name, closing.signal).then(
     (unlock) => {
       release = unlock;
-      if (left.signal.aborted) unlock();
-      else lead();
+      if (closing.signal.aborted) unlock();
+      else startListening();
     },
     () => {},
   );
   try {
     for (;;) {
       for (let step; (step = steps.shift()); ) yield step;
-      if (isOver) return await listening;
+      if (hasEnded) return await listening;
       await orAbort(new Promise<void>((resolve) => (wake = resolve)), o.signal);
     }
   } finally {
     clearTimeout(takeoverTimer!);
-    left.abort();
+    closing.abort();
     channel.close();
     release();
   }

@@ -5,7 +5,7 @@ import { prepare } from "./prepare.js";
 import type { ServerRequest } from "./request.js";
 import { orAbort, withDeadline } from "./wait.js";
 
-export interface Answer {
+export interface ServerResponse {
   status: number;
   headers: Headers;
   bytes: Uint8Array;
@@ -15,8 +15,8 @@ export async function attempt(
   settings: Settings,
   request: ServerRequest,
   sender: Sender,
-  learn: (response: Headers) => void | Promise<void>,
-): Promise<Answer> {
+  onHeaders: (response: Headers) => void | Promise<void>,
+): Promise<ServerResponse> {
   const [url, init] = await prepare(settings, request, sender);
   const { signal: outer, timeoutMs = settings.timeoutMs } = request.options ?? {};
   const ms = timeoutMs + (request.extraMs ?? 0);
@@ -24,7 +24,7 @@ export async function attempt(
     signal.throwIfAborted();
     const response = await settings.fetch(url, { ...init, signal });
     const { status, headers } = response;
-    await learn(headers);
+    await onHeaders(headers);
     return { status, headers, bytes: new Uint8Array(await response.arrayBuffer()) };
   };
   return withDeadline(ms, outer, async (signal) => {

@@ -1,4 +1,4 @@
-/** Matches JSON strings, and JSON numbers of at least 15 characters. */
+/** Matches JSON strings, which are kept, and numbers of at least 15 characters, which may exceed a `number`. */
 const LONG = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{14,}/g;
 
 export function exactIntegers(text: string): any {

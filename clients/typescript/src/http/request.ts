@@ -12,8 +12,8 @@ export interface ServerRequest {
   contentType?: string | undefined;
   options?: CallOptions | undefined;
   extraMs?: number | undefined;
-  /** Thread that the response names: "fresh" for a new thread of this identity, "other" for an unrelated thread. */
-  names?: "fresh" | "other" | undefined;
+  /** Thread in the header `x-thread-id` of the response: "new" if it replaces the current thread, "other" if not. */
+  responseThread?: "new" | "other" | undefined;
   /** If true, retries only if it is certain that the server did not perform the request. */
   once?: boolean | undefined;
 }

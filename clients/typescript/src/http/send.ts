@@ -1,7 +1,7 @@
 import type { Identity } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
 import type { JsonFormat } from "../types/json.js";
-import { type Answer, attempt } from "./attempt.js";
+import { attempt, type ServerResponse } from "./attempt.js";
 import { ConnectionError, errorOf, ThreadkeepError, TimeoutError } from "./errors.js";
 import type { ServerRequest } from "./request.js";
 import { randomPause, sleep } from "./wait.js";
@@ -10,38 +10,38 @@ const MAX_RETRY_AFTER_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 const decoder = new TextDecoder();
 
-export interface Sending {
+export interface Transport {
   readonly settings: Settings;
   readonly identity: Identity;
-  send(request: ServerRequest): Promise<Answer>;
+  send(request: ServerRequest): Promise<ServerResponse>;
   /** Sends a request, and parses the response with the platform's own `JSON`. */
   json<T>(request: ServerRequest): Promise<{ body: T; text: string; headers: Headers }>;
   /** Sends a request, and parses the response with the application's `JsonFormat`. */
   value(request: ServerRequest): Promise<{ body: any; text: string; headers: Headers }>;
 }
 
-export function sendingOf(settings: Settings, identity: Identity): Sending {
-  const once = async (request: ServerRequest): Promise<Answer | ThreadkeepError> => {
+export function transportOf(settings: Settings, identity: Identity): Transport {
+  const sendOnce = async (request: ServerRequest): Promise<ServerResponse | ThreadkeepError> => {
     const sender = await identity.sender();
-    const { names } = request;
-    const learn = (headers: Headers) =>
-      names === "other" ? undefined : identity.learn(sender, headers, names === "fresh");
+    const { responseThread } = request;
+    const onHeaders = (headers: Headers) =>
+      responseThread === "other" ? undefined : identity.handleResponse(sender, headers, responseThread === "new");
     try {
-      const answer = await attempt(settings, request, sender, learn);
-      const { status, headers, bytes } = answer;
-      return status < 300 ? answer : errorOf(status, headers, decoder.decode(bytes));
+      const response = await attempt(settings, request, sender, onHeaders);
+      const { status, headers, bytes } = response;
+      return status < 300 ? response : errorOf(status, headers, decoder.decode(bytes));
     } catch (error) {
       if (error instanceof ThreadkeepError) return error;
       throw error;
     }
   };
-  const send = async (request: ServerRequest): Promise<Answer> => {
+  const send = async (request: ServerRequest): Promise<ServerResponse> => {
     const signal = request.options?.signal;
     signal?.throwIfAborted();
     const leave = await identity.enter(signal, request.query?.["ttl_seconds"] as number | undefined);
     try {
       for (let tries = 1; ; tries++) {
-        const result = await once(request);
+        const result = await sendOnce(request);
         if (!(result instanceof ThreadkeepError)) return result;
         if (tries >= settings.attempts || !isRetryable(result, request.once)) throw result;
         await sleep(pause(result, tries), signal);

@@ -10,13 +10,13 @@ export function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined)
   });
 }
 
-export function sleep(ms: number, signal?: AbortSignal, wake?: (now: () => void) => void): Promise<void> {
+export function sleep(ms: number, signal?: AbortSignal, onWake?: (wake: () => void) => void): Promise<void> {
   let timer: ReturnType<typeof setTimeout>;
-  const over = new Promise<void>((resolve) => {
+  const elapsed = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
-    wake?.(resolve);
+    onWake?.(resolve);
   });
-  return orAbort(over, signal).finally(() => clearTimeout(timer));
+  return orAbort(elapsed, signal).finally(() => clearTimeout(timer));
 }
 
 /** Returns a random delay in ms. The upper bound doubles with each try. Randomness spreads out retries. */
@@ -33,8 +33,8 @@ export function linked(outer: AbortSignal | undefined): AbortController {
 
 export async function withDeadline<T>(ms: number, outer: AbortSignal | undefined, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = linked(outer);
-  const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${ms} ms.`));
-  const timer = setTimeout(late, ms);
+  const onTimeout = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${ms} ms.`));
+  const timer = setTimeout(onTimeout, ms);
   try {
     return await act(controller.signal);
   } finally {

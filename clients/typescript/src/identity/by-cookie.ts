@@ -11,14 +11,14 @@ const LOST =
 export class ByCookie implements Identity {
   signedId: string | undefined;
   readonly #gate = new Gate();
-  readonly #ask: () => Promise<string | undefined>;
+  readonly #fetchSignedId: () => Promise<string | undefined>;
   readonly #lockName: string;
   readonly #lockTimeoutMs: number;
-  #asking: Promise<string | undefined> | undefined;
+  #fetching: Promise<string | undefined> | undefined;
   #isLost = false;
 
-  constructor(ask: () => Promise<string | undefined>, baseUrl: string | undefined, lockTimeoutMs: number) {
-    this.#ask = ask;
+  constructor(fetchSignedId: () => Promise<string | undefined>, baseUrl: string | undefined, lockTimeoutMs: number) {
+    this.#fetchSignedId = fetchSignedId;
     this.#lockName = `threadkeep first visit ${baseUrl}`;
     this.#lockTimeoutMs = lockTimeoutMs;
   }
@@ -48,7 +48,7 @@ export class ByCookie implements Identity {
     return { path: CURRENT, headers: {} };
   }
 
-  async learn(_: Sender, response: Headers, expectsNew: boolean): Promise<void> {
+  async handleResponse(_: Sender, response: Headers, expectsNew: boolean): Promise<void> {
     const signedId = response.get("x-thread-id");
     if (!signedId) return;
     if (!this.id || expectsNew || idOf(signedId) === this.id) {
@@ -56,10 +56,10 @@ export class ByCookie implements Identity {
       return;
     }
     // either another tab has started a new thread, or this response is outdated
-    const second = await this.#askAgain();
+    const second = await this.#refetch();
     if (!second || idOf(second) === this.id) return;
     if (idOf(second) !== idOf(signedId)) {
-      const third = await this.#askAgain(); // a third ID means that the browser does not keep the cookie
+      const third = await this.#refetch(); // a third ID means that the browser does not keep the cookie
       if (!third) return;
       if (idOf(third) !== idOf(second)) this.#isLost = true;
     }
@@ -67,12 +67,12 @@ export class ByCookie implements Identity {
     this.signedId = second;
   }
 
-  move(signedId: string): void {
+  switchTo(signedId: string): void {
     this.signedId = signedId;
   }
 
-  #askAgain(): Promise<string | undefined> {
-    return (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)));
+  #refetch(): Promise<string | undefined> {
+    return (this.#fetching ??= this.#fetchSignedId().finally(() => (this.#fetching = undefined)));
   }
 }
 

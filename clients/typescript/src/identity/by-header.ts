@@ -23,13 +23,13 @@ export class ByHeader implements Identity {
     return { path: CURRENT, headers: this.signedId === undefined ? {} : { "x-thread-id": this.signedId } };
   }
 
-  learn(sender: Sender, response: Headers): void {
+  handleResponse(sender: Sender, response: Headers): void {
     const signedId = response.get("x-thread-id");
     // a late response to a request with an earlier ID must not bring that ID back
     if (signedId && sender.headers["x-thread-id"] === this.signedId) this.signedId = signedId;
   }
 
-  move(signedId: string): void {
+  switchTo(signedId: string): void {
     this.signedId = signedId;
   }
 }

@@ -32,12 +32,12 @@ export class ById implements Identity {
     return { path: "/v1/threads/" + segment(this.#id), headers: await this.#authorize(this.#signedId, this.#id), mayUseEnvironment: true };
   }
 
-  learn(_: Sender, response: Headers): void {
+  handleResponse(_: Sender, response: Headers): void {
     const signedId = response.get("x-thread-id");
     if (signedId && idOf(signedId) === this.#id) this.#signedId = signedId;
   }
 
-  move(signedId: string): void {
+  switchTo(signedId: string): void {
     this.#id = idOf(signedId)!;
     this.#signedId = signedId;
   }
@@ -58,7 +58,7 @@ export class Service implements Identity {
     return { path: "", headers: await this.#headers(), mayUseEnvironment: true };
   }
 
-  learn(): void {}
+  handleResponse(): void {}
 
-  move(): void {}
+  switchTo(): void {}
 }

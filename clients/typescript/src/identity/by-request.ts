@@ -23,8 +23,8 @@ export class ByRequest extends ByHeader {
     return { ...sender, headers: { ...name, ...this.login } };
   }
 
-  override learn(sender: Sender, response: Headers): void {
-    super.learn(sender, response);
+  override handleResponse(sender: Sender, response: Headers): void {
+    super.handleResponse(sender, response);
     for (const cookie of response.getSetCookie()) this.#setCookies.set(cookie.split("=")[0]!, cookie);
   }
 

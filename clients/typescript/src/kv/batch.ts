@@ -1,6 +1,6 @@
 import { base64, fromBase64 } from "../bytes.js";
 import { camel } from "../http/camel.js";
-import type { Sending } from "../http/send.js";
+import type { Transport } from "../http/send.js";
 import type { Entry, EntryInfo, KeyValueBatch, PutOutcome } from "../types/kv.js";
 import { entryOf } from "./entry.js";
 import { bodyOf, keyValueOf, pathOf, typeOf, writeEntries } from "./key-value.js";
@@ -16,18 +16,18 @@ interface WireEntry {
   expires_at?: string | null;
 }
 
-export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
+export function batchOf(transport: Transport, namespace: string): KeyValueBatch {
   const root = pathOf(namespace);
-  const { json } = sending.settings;
+  const { json } = transport.settings;
   const entry = ({ body, base64, content_type, etag, expires_at }: WireEntry): Entry => {
     const bytes = base64 === undefined ? new TextEncoder().encode(body) : fromBase64(base64);
     return entryOf(bytes, content_type, etag, expires_at, json);
   };
   return {
-    ...keyValueOf(sending, namespace),
+    ...keyValueOf(transport, namespace),
 
     async entries({ prefix, cursor, limit, order, ...options } = {}) {
-      const { body } = await sending.json<{ entries: WireEntry[]; next_cursor?: string | null }>({
+      const { body } = await transport.json<{ entries: WireEntry[]; next_cursor?: string | null }>({
         method: "GET",
         path: root,
         query: { prefix, cursor, limit, order, bodies: true },
@@ -42,16 +42,16 @@ export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
 
     async getMany(keys, options) {
       const found = new Map<string, Entry>();
-      let wanted = [...new Set(keys)];
-      while (wanted.length) {
-        const { body } = await sending.json<{ entries: WireEntry[]; unread: string[] }>({
+      let remaining = [...new Set(keys)];
+      while (remaining.length) {
+        const { body } = await transport.json<{ entries: WireEntry[]; unread: string[] }>({
           method: "POST",
           path: root + "/get",
-          body: JSON.stringify({ keys: wanted.slice(0, MAX_KEYS) }),
+          body: JSON.stringify({ keys: remaining.slice(0, MAX_KEYS) }),
           options,
         });
         for (const wire of body.entries) found.set(wire.key, entry(wire));
-        wanted = [...body.unread, ...wanted.slice(MAX_KEYS)];
+        remaining = [...body.unread, ...remaining.slice(MAX_KEYS)];
       }
       return found;
     },
@@ -64,13 +64,13 @@ export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
         ttl_seconds: ttlSeconds,
         if_absent: ifAbsent,
       }));
-      const { body } = await writeEntries(sending, "POST", root + "/put", o, { body: JSON.stringify({ entries: wire }) });
+      const { body } = await writeEntries(transport, "POST", root + "/put", o, { body: JSON.stringify({ entries: wire }) });
       return body.entries.map(camel<PutOutcome>);
     },
 
     async configure({ defaultTtlSeconds, idleTtlSeconds }, o) {
       const body = JSON.stringify({ default_ttl_seconds: defaultTtlSeconds, idle_ttl_seconds: idleTtlSeconds });
-      await writeEntries(sending, "PUT", root, o, { body });
+      await writeEntries(transport, "PUT", root, o, { body });
     },
   };
 }

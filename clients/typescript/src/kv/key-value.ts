@@ -1,24 +1,24 @@
 import { camel } from "../http/camel.js";
 import { ThreadkeepError, VersionMismatchError } from "../http/errors.js";
 import { segment, type ServerRequest } from "../http/request.js";
-import type { Sending } from "../http/send.js";
-import { etagOf } from "../thread/answers.js";
+import type { Transport } from "../http/send.js";
 import { encode } from "../thread/encode.js";
 import { idempotencyKey } from "../thread/idempotency-key.js";
+import { etagOf } from "../thread/responses.js";
 import type { JsonFormat } from "../types/json.js";
 import type { EntryInfo, KeyValue, KeyValueWriteOptions } from "../types/kv.js";
 import { entryOf } from "./entry.js";
 
 export const pathOf = (namespace: string): string => "/v1/kv/" + segment(namespace);
 
-export function keyValueOf(sending: Sending, namespace: string): KeyValue {
+export function keyValueOf(transport: Transport, namespace: string): KeyValue {
   const root = pathOf(namespace);
-  const { json } = sending.settings;
-  const at = (key: string) => `${root}/${segment(key)}`;
+  const { json } = transport.settings;
+  const entryPath = (key: string) => `${root}/${segment(key)}`;
   return {
     async get(key, options) {
       try {
-        const { bytes, headers } = await sending.send({ method: "GET", path: at(key), options });
+        const { bytes, headers } = await transport.send({ method: "GET", path: entryPath(key), options });
         return entryOf(bytes, headers.get("content-type")!, etagOf(headers), headers.get("x-expires-at"), json);
       } catch (error) {
         if (error instanceof ThreadkeepError && error.code === "key_not_found") return undefined;
@@ -28,13 +28,13 @@ export function keyValueOf(sending: Sending, namespace: string): KeyValue {
 
     async put(key, body, { contentType, ttlSeconds, ifAbsent, ifMatch, ...o } = {}) {
       try {
-        const answer = await writeEntries(sending, "PUT", at(key), o, {
+        const response = await writeEntries(transport, "PUT", entryPath(key), o, {
           query: { ttl_seconds: ttlSeconds },
           headers: { "if-none-match": ifAbsent ? "*" : undefined, "if-match": ifMatch },
           body: bodyOf(body, json),
           contentType: contentType ?? typeOf(body),
         });
-        return { ok: true, version: answer.body.version, etag: etagOf(answer.headers) };
+        return { ok: true, version: response.body.version, etag: etagOf(response.headers) };
       } catch (error) {
         if (ifAbsent && error instanceof VersionMismatchError) return { ok: false };
         throw error;
@@ -42,12 +42,12 @@ export function keyValueOf(sending: Sending, namespace: string): KeyValue {
     },
 
     async delete(key, { ifMatch, ...o } = {}) {
-      return (await writeEntries(sending, "DELETE", at(key), o, { headers: { "if-match": ifMatch } })).body.deleted;
+      return (await writeEntries(transport, "DELETE", entryPath(key), o, { headers: { "if-match": ifMatch } })).body.deleted;
     },
 
     async page({ prefix, cursor, limit, ...options } = {}) {
       const query = { prefix, cursor, limit };
-      const { body } = await sending.json<any>({ method: "GET", path: root, query, options });
+      const { body } = await transport.json<any>({ method: "GET", path: root, query, options });
       return { keys: body.entries.map(camel<EntryInfo>), next: body.next_cursor ?? undefined };
     },
 
@@ -61,20 +61,20 @@ export function keyValueOf(sending: Sending, namespace: string): KeyValue {
     },
 
     async clear(o) {
-      return (await writeEntries(sending, "DELETE", root, o, {})).body.deleted;
+      return (await writeEntries(transport, "DELETE", root, o, {})).body.deleted;
     },
   };
 }
 
 export function writeEntries(
-  sending: Sending,
+  transport: Transport,
   method: string,
   path: string,
   { idempotencyKey: key, ...options }: KeyValueWriteOptions | undefined = {},
-  part: Partial<ServerRequest>,
-): ReturnType<Sending["value"]> {
-  const headers = { ...part.headers, "idempotency-key": key ?? idempotencyKey() };
-  return sending.json<any>({ method, path, ...part, headers, options });
+  request: Partial<ServerRequest>,
+): ReturnType<Transport["value"]> {
+  const headers = { ...request.headers, "idempotency-key": key ?? idempotencyKey() };
+  return transport.json<any>({ method, path, ...request, headers, options });
 }
 
 export const bodyOf = (body: unknown, json: JsonFormat): string | Uint8Array =>

@@ -4,7 +4,7 @@ import type { ThreadInfo } from "../types/receipt.js";
 import { Listeners } from "./listeners.js";
 import { onWrite } from "./writes.js";
 
-const AFTER_WRITE_MS = 200;
+const REFRESH_DELAY_MS = 200;
 
 export interface ListSnapshot {
   threads: ThreadInfo[];
@@ -29,15 +29,15 @@ export class ListStore {
   #snapshot = LOADING;
   #pages = 1;
   #reading: Promise<void> | undefined;
-  #again = false;
-  #left = new AbortController();
+  #isStale = false;
+  #controller = new AbortController();
 
   constructor(client: Client, listing: Listing) {
     this.#client = client;
     this.#listing = listing;
     this.#listeners = new Listeners(
       () => this.#start(),
-      () => this.#left.abort(),
+      () => this.#controller.abort(),
     );
   }
 
@@ -46,7 +46,7 @@ export class ListStore {
   readonly getSnapshot = (): ListSnapshot => this.#snapshot;
 
   readonly refresh = (): Promise<void> => {
-    this.#again = true;
+    this.#isStale = true;
     return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
   };
 
@@ -57,26 +57,26 @@ export class ListStore {
   };
 
   #start(): void {
-    this.#left = new AbortController();
-    const { signal } = this.#left;
+    this.#controller = new AbortController();
+    const { signal } = this.#controller;
     const refresh = () => void this.refresh();
     const onVisible = () => document.visibilityState === "visible" && refresh();
     document.addEventListener("visibilitychange", onVisible, { signal });
     let timer: ReturnType<typeof setTimeout>;
-    const forget = onWrite(this.#client, () => {
+    const unsubscribe = onWrite(this.#client, () => {
       clearTimeout(timer);
-      timer = setTimeout(refresh, AFTER_WRITE_MS);
+      timer = setTimeout(refresh, REFRESH_DELAY_MS);
     });
     signal.addEventListener("abort", () => {
       clearTimeout(timer);
-      forget();
+      unsubscribe();
     });
     refresh();
   }
 
   async #read(): Promise<void> {
-    while (this.#again) {
-      this.#again = false;
+    while (this.#isStale) {
+      this.#isStale = false;
       try {
         await this.#readPages();
       } catch (error) {

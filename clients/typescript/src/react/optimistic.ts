@@ -13,7 +13,7 @@ export interface Base {
 /** A write by this page that is not yet part of the base. The base is the last state that was read. */
 interface Write {
   readonly operations: readonly Operation[];
-  at?: { version: number; life: string };
+  confirmed?: { version: number; life: string };
 }
 
 /** Returns the thread's life from an ETag, or "unknown" if the ETag has only a version. */
@@ -25,8 +25,8 @@ export class Optimistic {
   #base: Base;
   #writes: Write[] = [];
   #sent: Write | undefined;
-  #held: { next: Base; over: Base } | undefined;
-  #shown: State | undefined;
+  #held: { next: Base; replaces: Base } | undefined;
+  #cachedState: State | undefined;
   #isExpired = false;
 
   constructor(initial: State = {}) {
@@ -58,18 +58,18 @@ export class Optimistic {
 
   /** The base with all pending writes applied. Returns the same object until a value changes. */
   get state(): State {
-    return (this.#shown ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
+    return (this.#cachedState ??= this.#writes.flatMap((write) => write.operations).reduce(apply, this.#base.state));
   }
 
   get pending(): number {
-    return this.#writes.filter((write) => !write.at).length;
+    return this.#writes.filter((write) => !write.confirmed).length;
   }
 
   add(operations: readonly Operation[]): Write {
     const write = { operations };
-    const shown = operations.reduce(apply, this.state);
+    const next = operations.reduce(apply, this.state);
     this.#writes.push(write);
-    this.#shown = shown;
+    this.#cachedState = next;
     return write;
   }
 
@@ -81,7 +81,7 @@ export class Optimistic {
   confirm(write: Write, { version, etag }: Receipt, value?: number | bigint): boolean {
     const life = lifeOf(etag);
     const base = this.#base;
-    write.at = { version, life };
+    write.confirmed = { version, life };
     this.#sent = undefined;
     const isNext = version === base.version + 1 && (life === base.life || !base.version);
     if (isNext && this.isKnown && this.#writes.includes(write)) {
@@ -92,12 +92,12 @@ export class Optimistic {
       if (isExact) this.#replace({ state, version, life });
     }
     this.#release();
-    return write.at.life === this.#base.life && version <= this.#base.version;
+    return write.confirmed.life === this.#base.life && version <= this.#base.version;
   }
 
   reject(write: Write): void {
     this.#writes = this.#writes.filter((one) => one !== write);
-    this.#shown = undefined;
+    this.#cachedState = undefined;
     this.#sent = undefined;
     this.#release();
   }
@@ -109,9 +109,9 @@ export class Optimistic {
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
     if (!next.version && base.version) return this.expire();
-    const isNews = next.version > base.version || (this.#isExpired && next.version);
-    if (next.life === base.life && !isNews) return;
-    if (this.isSending(keys)) this.#held = { next, over: base };
+    const isNewer = next.version > base.version || (this.#isExpired && next.version);
+    if (next.life === base.life && !isNewer) return;
+    if (this.isSending(keys)) this.#held = { next, replaces: base };
     else this.#replace(next);
   }
 
@@ -121,26 +121,26 @@ export class Optimistic {
 
   /** Discards everything except unsent writes. */
   reset(): void {
-    this.#writes = this.#writes.filter((write) => !write.at && write !== this.#sent);
+    this.#writes = this.#writes.filter((write) => !write.confirmed && write !== this.#sent);
     this.#held = undefined;
     this.#isExpired = false;
     this.#base = FRESH;
-    this.#shown = undefined;
+    this.#cachedState = undefined;
   }
 
   #release(): void {
-    const { next, over } = this.#held ?? {};
+    const { next, replaces } = this.#held ?? {};
     this.#held = undefined;
     // if the write created a new thread with this ID, drops the held state, which belongs to the previous thread
-    if (next && (next.life === this.#base.life || over === this.#base)) this.adopt(next);
+    if (next && (next.life === this.#base.life || replaces === this.#base)) this.adopt(next);
   }
 
   #replace(next: Base): void {
     this.#isExpired = false;
     this.#base = next;
     // drops writes to a previous thread with this ID
-    this.#writes = this.#writes.filter(({ at }) => at && at.life === next.life ? at.version > next.version : !at);
-    this.#shown = undefined;
+    this.#writes = this.#writes.filter(({ confirmed }) => confirmed && confirmed.life === next.life ? confirmed.version > next.version : !confirmed);
+    this.#cachedState = undefined;
   }
 }
 

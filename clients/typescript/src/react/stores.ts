@@ -7,16 +7,16 @@ const stores = new WeakMap<Client, Map<string, ThreadStore>>();
 
 /** Returns the store that components share for a client and a thread. On a server, each call creates a new store. */
 export function storeOf(client: Client, o: StoreOptions): ThreadStore {
-  const all = stores.get(client) ?? new Map<string, ThreadStore>();
+  const clientStores = stores.get(client) ?? new Map<string, ThreadStore>();
   const key = keyOf(o);
-  const known = all.get(key);
-  if (known) return known;
+  const existing = clientStores.get(key);
+  if (existing) return existing;
   const store: ThreadStore = new ThreadStore(client, o, (isUsed) => {
     if (!isUsed) forget(client, o, store);
-    else if (!all.has(key)) all.set(key, store);
+    else if (!clientStores.has(key)) clientStores.set(key, store);
   });
   if (isPage) {
-    stores.set(client, all.set(key, store));
+    stores.set(client, clientStores.set(key, store));
     // React may abandon a render, which then never subscribes
     setTimeout(() => store.isUsed || forget(client, o, store), ABANDONED_MS);
   }
@@ -31,6 +31,6 @@ export function forgetFailed(client: Client, o: StoreOptions, store: ThreadStore
 const keyOf = ({ id, signedId }: StoreOptions): string => JSON.stringify([id, signedId]);
 
 function forget(client: Client, o: StoreOptions, store: ThreadStore): void {
-  const all = stores.get(client);
-  if (all?.get(keyOf(o)) === store) all.delete(keyOf(o));
+  const clientStores = stores.get(client);
+  if (clientStores?.get(keyOf(o)) === store) clientStores.delete(keyOf(o));
 }

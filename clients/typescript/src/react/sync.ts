@@ -4,75 +4,75 @@ import { lifeOf, type Optimistic } from "./optimistic.js";
 const MAX_KEYS = 50;
 
 export class Sync {
-  readonly #news = new Map<number, readonly string[]>();
+  readonly #changedKeys = new Map<number, readonly string[]>();
   readonly #thread: Thread;
   readonly #state: Optimistic;
-  readonly #needsWhole: boolean;
-  #wantsWhole = false;
-  #again = false;
+  readonly #readsAll: boolean;
+  #isFullReadPending = false;
+  #isDirty = false;
   #running: Promise<void> | undefined;
   #epoch = 0;
 
-  /** `needsWhole` is true if there is a schema, because a schema can validate only the whole state. */
-  constructor(thread: Thread, state: Optimistic, needsWhole: boolean) {
+  /** `readsAll` is true if there is a schema, because a schema can validate only the whole state. */
+  constructor(thread: Thread, state: Optimistic, readsAll: boolean) {
     this.#thread = thread;
     this.#state = state;
-    this.#needsWhole = needsWhole;
+    this.#readsAll = readsAll;
   }
 
-  /** Reads the keys that an event names. Reads the whole state if the event's life differs from that of the base. */
-  changed({ version, keys, life }: { version: number; keys: readonly string[]; life: string }): Promise<void> {
+  /** Reads the keys that an event names. Reads the whole state if the event is about a new thread with the same ID. */
+  handleChange({ version, keys, life }: { version: number; keys: readonly string[]; life: string }): Promise<void> {
     const { base } = this.#state;
-    if (base.version && life !== base.life) return this.whole();
-    this.#news.set(version, keys);
+    if (base.version && life !== base.life) return this.readAll();
+    this.#changedKeys.set(version, keys);
     return this.#run();
   }
 
   /** Reads the whole state in a request that begins after this call. */
-  whole(): Promise<void> {
-    this.#wantsWhole = true;
+  readAll(): Promise<void> {
+    this.#isFullReadPending = true;
     return this.#run();
   }
 
   /** Resumes reads that were waiting for the response to a write. */
-  settled(): Promise<void> {
-    return this.#news.size || this.#wantsWhole ? this.#run() : Promise.resolve();
+  resume(): Promise<void> {
+    return this.#changedKeys.size || this.#isFullReadPending ? this.#run() : Promise.resolve();
   }
 
   reset(): void {
     this.#epoch++;
-    this.#news.clear();
+    this.#changedKeys.clear();
   }
 
   #run(): Promise<void> {
-    this.#again = true;
+    this.#isDirty = true;
     return (this.#running ??= this.#loop().finally(() => (this.#running = undefined)));
   }
 
   async #loop(): Promise<void> {
     await undefined; // collects events that arrive together
-    while (this.#again) {
-      this.#again = false;
+    while (this.#isDirty) {
+      this.#isDirty = false;
       await this.#once();
     }
   }
 
   async #once(): Promise<void> {
     const { base } = this.#state;
-    for (const version of this.#news.keys()) if (version <= base.version) this.#news.delete(version);
-    if (!this.#wantsWhole && !this.#news.size) return;
+    for (const version of this.#changedKeys.keys()) if (version <= base.version) this.#changedKeys.delete(version);
+    if (!this.#isFullReadPending && !this.#changedKeys.size) return;
     const keys = new Set<string>();
     let last = base.version;
-    for (let news; (news = this.#news.get(last + 1)); last++) news.forEach((key) => keys.add(key));
-    const isGap = this.#news.size > last - base.version;
-    if (this.#wantsWhole || this.#needsWhole || isGap || keys.size > MAX_KEYS) return this.#readWhole();
-    if (this.#state.isSending(keys)) return; // resumed by `settled`
+    for (let changed; (changed = this.#changedKeys.get(last + 1)); last++) changed.forEach((key) => keys.add(key));
+    const isGap = this.#changedKeys.size > last - base.version;
+    if (this.#isFullReadPending || this.#readsAll || isGap || keys.size > MAX_KEYS) return this.#readState();
+    if (this.#state.isSending(keys)) return; // resumed by `resume`
     const epoch = this.#epoch;
     const { state, version, etag } = await this.#thread.read({ keys: [...keys] });
     if (epoch !== this.#epoch) return;
     if (version !== last || lifeOf(etag) !== base.life) {
       // the thread has changed again
-      this.#wantsWhole = this.#again = true;
+      this.#isFullReadPending = this.#isDirty = true;
       return;
     }
     const next = { ...this.#state.base.state };
@@ -83,20 +83,20 @@ export class Sync {
     this.#state.adopt({ state: next, version, life: base.life }, keys);
   }
 
-  async #readWhole(): Promise<void> {
-    this.#wantsWhole = false;
+  async #readState(): Promise<void> {
+    this.#isFullReadPending = false;
     const epoch = this.#epoch;
     const before = this.#state.base;
     const { state, version, etag } = await this.#thread.read().catch((error) => {
-      this.#wantsWhole = true;
+      this.#isFullReadPending = true;
       throw error;
     });
     if (epoch !== this.#epoch) return;
     const life = lifeOf(etag);
-    const now = this.#state.base;
+    const current = this.#state.base;
     // in the meantime, a write may have created a new thread with this ID
-    const isStale = before !== now && (!version || (life !== now.life && before.life !== now.life));
-    if (isStale) this.#wantsWhole = this.#again = true;
+    const isStale = before !== current && (!version || (life !== current.life && before.life !== current.life));
+    if (isStale) this.#isFullReadPending = this.#isDirty = true;
     else this.#state.adopt({ state, version, life });
   }
 }

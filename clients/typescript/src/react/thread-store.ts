@@ -18,12 +18,12 @@ import { type FailedWrite, loadingSnapshot, type ThreadSnapshot, type ThreadStat
 import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
-const READ_AGAIN_MS = 2_000;
+const READ_RETRY_MS = 2_000;
 /** Time limit in ms for all attempts at a write. Long enough for a restart of the server, which takes a few seconds. */
-const PATIENCE_MS = 10_000;
+const WRITE_TIMEOUT_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 
-type Written = Receipt & { value?: number | bigint };
+type WriteReceipt = Receipt & { value?: number | bigint };
 type Send<R> = (own: any[], o: WriteOptions) => Promise<R>;
 
 export interface StoreOptions {
@@ -94,12 +94,12 @@ export class ThreadStore {
 
   /** Resolves after the first read, even if the read fails. */
   ready(): Promise<void> {
-    return (this.#ready ??= this.#read(this.#sync.whole()).catch(() => {}));
+    return (this.#ready ??= this.#read(this.#sync.readAll()).catch(() => {}));
   }
 
   #makeActions(): Actions {
     const thread = this.#thread;
-    const write = <R extends Written>(operations: readonly Operation[], o: WriteOptions = {}, send: Send<R>) =>
+    const write = <R extends WriteReceipt>(operations: readonly Operation[], o: WriteOptions = {}, send: Send<R>) =>
       quiet(this.#perform(operations, { ...o, idempotencyKey: o.idempotencyKey ?? idempotencyKey() }, send));
     return {
       set: (key, value, o) =>
@@ -119,19 +119,19 @@ export class ThreadStore {
 
       refresh: async () => {
         if (this.#isFailed && this.isUsed) this.#listen();
-        await this.#read(this.#sync.whole());
+        await this.#read(this.#sync.readAll());
       },
 
       destroy: () => quiet(this.#queue.run(() => this.#destroy())),
     };
   }
 
-  /** Shows a write immediately, and sends it after earlier writes. To retry a failed write, pass its life as `kept`. */
-  async #perform<R extends Written>(
+  /** Shows a write immediately, and sends it after earlier writes. `retried` is set for a retry of a failed write. */
+  async #perform<R extends WriteReceipt>(
     operations: readonly Operation[],
     o: WriteOptions,
     send: Send<R>,
-    kept?: { life: string | undefined },
+    retried?: { life: string | undefined },
   ): Promise<R> {
     if (this.#isDestroyed) throw destroyed();
     const { json } = internalsOf(this.#client).service.settings;
@@ -147,15 +147,15 @@ export class ThreadStore {
         const receipt = await this.#retryUntilDeadline((signal) => {
           if (this.#isDestroyed) throw destroyed();
           this.#state.send(write);
-          return this.#sendToCurrentLife((o) => send(own, o), { ...o, signal }, kept?.life);
+          return this.#sendToCurrentLife((o) => send(own, o), { ...o, signal }, retried?.life);
         }, o.signal);
         isConfirmed = this.#state.confirm(write, receipt, receipt.value);
         this.#error = undefined;
         return receipt;
       } catch (error) {
         this.#state.reject(write);
-        this.#note(error);
-        if (!kept && isTransient(error)) {
+        this.#recordError(error);
+        if (!retried && isTransient(error)) {
           const { life } = this.#state;
           this.#keepFailed(own, error, () => this.#perform(own, o, send, { life }));
         }
@@ -164,13 +164,13 @@ export class ThreadStore {
       } finally {
         this.#publish();
         announceWrite(this.#client);
-        void this.#read(isConfirmed ? this.#sync.settled() : this.#sync.whole()).catch(() => {});
+        void this.#read(isConfirmed ? this.#sync.resume() : this.#sync.readAll()).catch(() => {});
       }
     });
   }
 
   async #retryUntilDeadline<R>(send: (signal: AbortSignal) => Promise<R>, outer: AbortSignal | undefined): Promise<R> {
-    return withDeadline(PATIENCE_MS, outer, async (signal) => {
+    return withDeadline(WRITE_TIMEOUT_MS, outer, async (signal) => {
       let last: unknown;
       for (let tries = 0; ; tries++) {
         try {
@@ -179,7 +179,7 @@ export class ThreadStore {
         } catch (error) {
           if (!isTransient(error)) throw error;
           if (signal.aborted) throw last ?? error;
-          this.#note((last = error));
+          this.#recordError((last = error));
           this.#publish();
         }
       }
@@ -188,12 +188,12 @@ export class ThreadStore {
 
   /**
    * Sends a write to the thread that the page shows. If that thread has expired or another tab has replaced it, sends
-   * the write to the new thread, which is created if necessary. The write fails if `of` is an earlier life.
+   * the write to the new thread, which is created if necessary. Fails if `requiredLife` is that of an earlier thread.
    */
-  async #sendToCurrentLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
+  async #sendToCurrentLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, requiredLife: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
     const { id } = this.#thread;
-    const own = o.life ?? (of === base.life ? undefined : of);
+    const own = o.life ?? (requiredLife === base.life ? undefined : requiredLife);
     let { life } = this.#state;
     if (own || !(life || isExpired)) return send({ ...o, life: own });
     let ifMatch = isExpired ? 0 : undefined;
@@ -224,7 +224,7 @@ export class ThreadStore {
       this.#publish();
     };
     const discard = () => replace();
-    const again = async () => {
+    const retryOnce = async () => {
       try {
         const receipt = await perform();
         discard();
@@ -236,7 +236,7 @@ export class ThreadStore {
         running = undefined;
       }
     };
-    const retry = () => (running ??= quiet(again()));
+    const retry = () => (running ??= quiet(retryOnce()));
     this.#failed = [...this.#failed, { operations, error, retry, discard }];
   }
 
@@ -259,7 +259,7 @@ export class ThreadStore {
     } catch (error) {
       const isNext = life || (isKnown && !ifMatch) || this.#thread.id !== id;
       if (!isNext || !(error instanceof VersionMismatchError)) {
-        this.#note(error);
+        this.#recordError(error);
         this.#publish();
         throw error;
       }
@@ -273,7 +273,7 @@ export class ThreadStore {
     this.#error = undefined;
     this.#isDestroyed = isEnded && this.#isNamed && this.#thread.id === id;
     if (!this.#isDestroyed && this.isUsed) this.#listen();
-    if (!isEnded) void this.#read(this.#sync.whole()).catch(() => {});
+    if (!isEnded) void this.#read(this.#sync.readAll()).catch(() => {});
     this.#publish();
   }
 
@@ -302,7 +302,7 @@ export class ThreadStore {
     const onOpen = () => {
       if (signal.aborted) return;
       this.#connection = "open";
-      void this.#read(this.#sync.whole()).catch(() => {});
+      void this.#read(this.#sync.readAll()).catch(() => {});
     };
     const onClose = () => {
       if (signal.aborted) return;
@@ -317,7 +317,7 @@ export class ThreadStore {
     } catch (error) {
       if (signal.aborted) return;
       this.#isFailed = true;
-      this.#note(error);
+      this.#recordError(error);
     }
     if (!signal.aborted && !this.#isDestroyed && !this.#isFailed) this.#listen();
     this.#publish();
@@ -327,10 +327,10 @@ export class ThreadStore {
     switch (event.type) {
       case "thread.created":
       case "thread.updated":
-        void this.#read(this.#sync.changed(event)).catch(() => {});
+        void this.#read(this.#sync.handleChange(event)).catch(() => {});
         return;
       case "reset":
-        void this.#read(this.#sync.whole()).catch(() => {});
+        void this.#read(this.#sync.readAll()).catch(() => {});
         return;
       case "thread.rotated":
         // another tab may have rotated the thread; `info` then learns the new ID from the cookie
@@ -355,8 +355,8 @@ export class ThreadStore {
       // another tab has started a new conversation
       if (this.#state.isExpired && id !== undefined && this.#thread.id !== id) this.#state.reset();
     } catch (error) {
-      this.#note(error);
-      if (isTransient(error)) this.#readLater();
+      this.#recordError(error);
+      if (isTransient(error)) this.#retryReadLater();
       else if (!this.isLoaded) this.#isFailed = true;
       throw error;
     } finally {
@@ -364,14 +364,14 @@ export class ThreadStore {
     }
   }
 
-  #readLater(): void {
+  #retryReadLater(): void {
     const { signal } = this.#listening;
     setTimeout(() => {
-      if (!signal.aborted) void this.#read(this.#sync.whole()).catch(() => {});
-    }, READ_AGAIN_MS);
+      if (!signal.aborted) void this.#read(this.#sync.readAll()).catch(() => {});
+    }, READ_RETRY_MS);
   }
 
-  #note(error: unknown): void {
+  #recordError(error: unknown): void {
     if ((error as Error | undefined)?.name === "AbortError") return; // the page aborted the call
     this.#error = ownError(error);
   }

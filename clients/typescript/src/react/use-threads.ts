@@ -16,8 +16,8 @@ export function useThreads(o: Listing & { client?: Client | undefined } = {}): U
   checkDefined(o, "owner");
   const client = useClient(o.client);
   const { owner, limit, order } = o;
-  const whose = owner === undefined ? {} : { owner };
-  const store = useMemo(() => new ListStore(client, { ...whose, limit, order }), [client, owner, limit, order]);
+  const ownerFilter = owner === undefined ? {} : { owner };
+  const store = useMemo(() => new ListStore(client, { ...ownerFilter, limit, order }), [client, owner, limit, order]);
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, () => LOADING);
   return useMemo(
     () => ({ ...snapshot, loadMore: store.loadMore, refresh: store.refresh }),

@@ -1,27 +1,27 @@
 import type { ServerRequest } from "../http/request.js";
-import type { Sending } from "../http/send.js";
+import type { Transport } from "../http/send.js";
 import type { CallOptions, WriteOptions } from "../types/options.js";
-import { ifMatchOf } from "./answers.js";
 import { idempotencyKey } from "./idempotency-key.js";
 import { Queue } from "./queue.js";
+import { ifMatchOf } from "./responses.js";
 
-export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names" | "headers">;
+export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "responseThread" | "headers">;
 
-export type Answer = { body: any; text: string; headers: Headers };
+export type ParsedResponse = { body: any; text: string; headers: Headers };
 
 export interface Calls {
-  readonly sending: Sending;
+  readonly transport: Transport;
   readonly queue: Queue;
   request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest;
   writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest;
   /** Parses the response with the platform's `JSON`. */
-  read(path: string, o: CallOptions | undefined): Promise<Answer>;
+  read(path: string, o: CallOptions | undefined): Promise<ParsedResponse>;
   /** Parses the response with the application's `JsonFormat`. */
-  value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer>;
-  write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<Answer>;
+  value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<ParsedResponse>;
+  write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<ParsedResponse>;
 }
 
-export function callsOf(sending: Sending, turnToken?: string): Calls {
+export function callsOf(transport: Transport, turnToken?: string): Calls {
   const queue = new Queue();
 
   const request: Calls["request"] = (method, path, part, options) => ({
@@ -43,18 +43,18 @@ export function callsOf(sending: Sending, turnToken?: string): Calls {
   });
 
   return {
-    sending,
+    transport,
     queue,
     request,
     writeRequest,
 
-    read: (path, o) => sending.json(request("GET", path, {}, o)),
+    read: (path, o) => transport.json(request("GET", path, {}, o)),
 
-    value: (path, o, query) => sending.value(request("GET", path, { query }, o)),
+    value: (path, o, query) => transport.value(request("GET", path, { query }, o)),
 
     async write(method, path, part = {}, o = {}) {
-      const made = writeRequest(method, path, part, o);
-      return queue.run(() => sending.json(made), o.signal);
+      const prepared = writeRequest(method, path, part, o);
+      return queue.run(() => transport.json(prepared), o.signal);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Checkpoint, Checkpoints } from "../types/checkpoint.js";
 import type { Calls } from "./calls.js";
 
 const root = "/checkpoints";
-const at = (checkpoint: number) => `${root}/${segment(checkpoint)}`;
+const pathOf = (checkpoint: number) => `${root}/${segment(checkpoint)}`;
 
 export function checkpointsOf(calls: Calls): Checkpoints<any> {
   return {
@@ -17,15 +17,15 @@ export function checkpointsOf(calls: Calls): Checkpoints<any> {
     },
 
     async get(checkpoint, o) {
-      return camel((await calls.value(at(checkpoint), o)).body);
+      return camel((await calls.value(pathOf(checkpoint), o)).body);
     },
 
     async restore(checkpoint, o) {
-      return camel((await calls.write("POST", at(checkpoint) + "/restore", {}, o)).body);
+      return camel((await calls.write("POST", pathOf(checkpoint) + "/restore", {}, o)).body);
     },
 
     async delete(checkpoint, o) {
-      await calls.write("DELETE", at(checkpoint), {}, o);
+      await calls.write("DELETE", pathOf(checkpoint), {}, o);
     },
   };
 }

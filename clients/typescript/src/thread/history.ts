@@ -12,7 +12,7 @@ export function historyOf(calls: Calls): History {
 
     async appendMany(items, o) {
       const texts = items.map(({ id, value }) =>
-        objectText({ id: JSON.stringify(id), value: encode(calls.sending.settings.json, value) }),
+        objectText({ id: JSON.stringify(id), value: encode(calls.transport.settings.json, value) }),
       );
       return (await calls.write("POST", "/history", { body: `{"items":[${texts.join()}]}` }, o)).body.items;
     },
@@ -44,13 +44,13 @@ export function historyOf(calls: Calls): History {
 
     async take(count, o = {}) {
       const request = calls.writeRequest("POST", "/history/take", { body: JSON.stringify({ count }) }, o);
-      const { body } = await calls.queue.run(() => calls.sending.value(request), o.signal);
+      const { body } = await calls.queue.run(() => calls.transport.value(request), o.signal);
       return body.items.map(itemOf);
     },
 
     async compact({ through, count, items, keepSeconds }, o) {
       const texts = items.map(({ id, value }) =>
-        objectText({ id: id && JSON.stringify(id), value: encode(calls.sending.settings.json, value) }),
+        objectText({ id: id && JSON.stringify(id), value: encode(calls.transport.settings.json, value) }),
       );
       const body = objectText({
         through: JSON.stringify(through),

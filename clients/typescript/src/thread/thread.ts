@@ -3,18 +3,18 @@ import { listen } from "../events/listen.js";
 import { camel } from "../http/camel.js";
 import { NotFoundError } from "../http/errors.js";
 import { exactIntegers, integer } from "../http/integers.js";
-import type { Sending } from "../http/send.js";
+import type { Transport } from "../http/send.js";
 import { withRotationLock } from "../identity/lock.js";
 import type { Operation, OperationResult } from "../types/operation.js";
 import type { WriteOptions } from "../types/options.js";
 import type { Receipt, ThreadInfo } from "../types/receipt.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { Thread } from "../types/thread.js";
-import { etagOf, receiptOf, versionOf } from "./answers.js";
-import { type Answer, callsOf, type Part } from "./calls.js";
+import { callsOf, type ParsedResponse, type Part } from "./calls.js";
 import { checkpointsOf } from "./checkpoints.js";
 import { encode, mergeText, objectText } from "./encode.js";
 import { historyOf } from "./history.js";
+import { etagOf, receiptOf, versionOf } from "./responses.js";
 import { takeTurn } from "./turn.js";
 import { updateLoop } from "./update.js";
 import { validate } from "./validate.js";
@@ -23,39 +23,39 @@ export type Schema = StandardSchemaV1<unknown, any> | undefined;
 
 export type ThreadById = (id: string, signedId: string | undefined, schema: Schema) => Thread;
 
-const at = (key: string) => "/state/" + encodeURIComponent(key);
+const keyPath = (key: string) => "/state/" + encodeURIComponent(key);
 
 // a URL cannot contain these keys, but the body of a merge can
-const isOdd = (key: string) => /^\.{0,2}$/.test(key);
+const isUnsafeInPath = (key: string) => /^\.{0,2}$/.test(key);
 
-export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, turnToken?: string): Thread {
-  const calls = callsOf(sending, turnToken);
-  const { identity, settings } = sending;
+export function threadOf(transport: Transport, schema: Schema, byId: ThreadById, turnToken?: string): Thread {
+  const calls = callsOf(transport, turnToken);
+  const { identity, settings } = transport;
   const { json } = settings;
 
-  const merged = (answer: Answer): Receipt & { results: OperationResult[] } => {
-    const { results } = answer.body as { results: OperationResult[] };
-    let exact: any[] | undefined;
-    let own: any[] | undefined;
+  const mergeReceipt = (response: ParsedResponse): Receipt & { results: OperationResult[] } => {
+    const { results } = response.body as { results: OperationResult[] };
+    let exactResults: any[] | undefined;
+    let parsedResults: any[] | undefined;
     results.forEach((result, index) => {
       if (result.value !== undefined) {
-        exact ??= exactIntegers(answer.text).results as any[];
-        result.value = integer(exact[index].value)!;
+        exactResults ??= exactIntegers(response.text).results as any[];
+        result.value = integer(exactResults[index].value)!;
       }
       if (result.values && json !== JSON) {
-        own ??= (json.parse(answer.text) as any).results as any[];
-        result.values = own[index].values;
+        parsedResults ??= (json.parse(response.text) as any).results as any[];
+        result.values = parsedResults[index].values;
       }
     });
-    return receiptOf(answer);
+    return receiptOf(response);
   };
 
   const write = async (operation: Operation & { key: string }, method: string, path: string, part: Part, o?: WriteOptions) => {
     const { key } = operation;
-    if (!isOdd(key)) {
-      const answer = await calls.write(method, at(key) + path, part, o);
-      if (answer.body.value !== undefined) answer.body.value = integer(exactIntegers(answer.text).value);
-      return receiptOf(answer);
+    if (!isUnsafeInPath(key)) {
+      const response = await calls.write(method, keyPath(key) + path, part, o);
+      if (response.body.value !== undefined) response.body.value = integer(exactIntegers(response.text).value);
+      return receiptOf(response);
     }
     const { results, ...receipt } = await thread.merge([operation], o);
     return { ...receipt, ...results[0] } as any;
@@ -79,16 +79,16 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
 
     async read({ keys, ...o } = {}) {
       const method = keys && !keys.length ? "HEAD" : "GET";
-      const { body, headers } = await sending.value(calls.request(method, "/state", { query: { key: keys } }, o));
+      const { body, headers } = await transport.value(calls.request(method, "/state", { query: { key: keys } }, o));
       const etag = etagOf(headers);
       return { state: schema && !keys ? await validate(body, schema) : body || {}, version: versionOf(etag), etag };
     },
 
     async get(key, o = {}) {
       const { tail, offset, limit, ...rest } = o;
-      if (isOdd(key)) return part((await thread.read({ ...rest, keys: [key] })).state[key], o);
+      if (isUnsafeInPath(key)) return sliceOf((await thread.read({ ...rest, keys: [key] })).state[key], o);
       try {
-        return (await calls.value(at(key), rest, { tail, offset, limit })).body;
+        return (await calls.value(keyPath(key), rest, { tail, offset, limit })).body;
       } catch (error) {
         if (error instanceof NotFoundError && error.code === "key_not_found") return undefined;
         throw error;
@@ -96,9 +96,9 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async has(key, o) {
-      if (isOdd(key)) return key in (await thread.read({ ...o, keys: [key] })).state;
+      if (isUnsafeInPath(key)) return key in (await thread.read({ ...o, keys: [key] })).state;
       try {
-        return !!(await sending.send(calls.request("HEAD", at(key), {}, o)));
+        return !!(await transport.send(calls.request("HEAD", keyPath(key), {}, o)));
       } catch (error) {
         if (error instanceof NotFoundError) return false;
         throw error;
@@ -128,7 +128,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async merge(operations, o) {
-      return merged(await calls.write("PATCH", "/state", { body: mergeText(json, operations) }, o));
+      return mergeReceipt(await calls.write("PATCH", "/state", { body: mergeText(json, operations) }, o));
     },
 
     async patch(mergePatch, o) {
@@ -149,7 +149,7 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
       const read = () => thread.read({ keys: [keys].flat(), signal, timeoutMs });
       const merge = async (operations: readonly Operation[], ifMatch: string | number) => {
         const body = mergeText(json, operations);
-        return merged(await sending.json(calls.writeRequest("PATCH", "/state", { body }, { ...o, ifMatch })));
+        return mergeReceipt(await transport.json(calls.writeRequest("PATCH", "/state", { body }, { ...o, ifMatch })));
       };
       return calls.queue.run(() => updateLoop(read, change as any, merge, signal), signal);
     },
@@ -160,11 +160,11 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async destroy(o) {
-      await calls.write("DELETE", "", { names: "fresh" }, o);
+      await calls.write("DELETE", "", { responseThread: "new" }, o);
     },
 
     async turn(o = {}) {
-      return takeTurn(calls, o, (token) => threadOf(sending, schema, byId, token));
+      return takeTurn(calls, o, (token) => threadOf(transport, schema, byId, token));
     },
 
     async turnState(o) {
@@ -175,25 +175,25 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
       checkDefined(init, "id", "owner", "fromCheckpoint");
       const { id, owner, metadata, fromCheckpoint, include, ...o } = init;
       const body = JSON.stringify({ id, owner, metadata, from_checkpoint: fromCheckpoint, include });
-      const info = camel<ThreadInfo>((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
+      const info = camel<ThreadInfo>((await calls.write("POST", "/fork", { body, responseThread: "other" }, o)).body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
     async rotate(o) {
-      const rotated = await withRotationLock(() => calls.write("POST", "/rotate", { names: "fresh" }, o));
+      const rotated = await withRotationLock(() => calls.write("POST", "/rotate", { responseThread: "new" }, o));
       const info = camel<ThreadInfo>(rotated.body);
-      if (info.signedId) identity.move(info.signedId);
+      if (info.signedId) identity.switchTo(info.signedId);
       return info;
     },
 
-    events: (o) => listen(sending, o),
+    events: (o) => listen(transport, o),
   };
 
   return thread;
 }
 
 /** Slices an array like the server does. */
-function part(value: any, { tail, offset = 0, limit = Infinity }: { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined }) {
+function sliceOf(value: any, { tail, offset = 0, limit = Infinity }: { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined }) {
   if (!Array.isArray(value)) return value;
   return tail === undefined ? value.slice(offset, offset + limit) : value.slice(Math.max(0, value.length - tail));
 }

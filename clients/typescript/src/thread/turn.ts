@@ -8,19 +8,19 @@ import type { Calls } from "./calls.js";
 const DEFAULT_TTL_SECONDS = 30;
 const dispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
-/** Takes the turn, and renews its lease until the turn ends. `threadOf` returns a thread that sends `token`. */
+/** Takes the turn, a lease on the thread, and renews it until its end. `threadOf` returns a thread with `token`. */
 export async function takeTurn<S extends object>(
   calls: Calls,
   { ttlSeconds = DEFAULT_TTL_SECONDS, waitSeconds, exclusive, ...o }: TurnOptions,
   threadOf: (token: string) => Thread<S>,
 ): Promise<Turn<S>> {
-  const wanted = { ttl_seconds: ttlSeconds, wait_seconds: waitSeconds, exclusive };
+  const lease = { ttl_seconds: ttlSeconds, wait_seconds: waitSeconds, exclusive };
   const request = {
-    ...calls.writeRequest("POST", "/turn", { body: JSON.stringify(wanted) }, o),
+    ...calls.writeRequest("POST", "/turn", { body: JSON.stringify(lease) }, o),
     extraMs: (waitSeconds ?? 0) * 1_000,
   };
   await calls.queue.idle(o.signal);
-  const { body } = await calls.sending.json<{ token: string }>(request);
+  const { body } = await calls.transport.json<{ token: string }>(request);
   return new HeldTurn(calls, body.token, ttlSeconds, threadOf(body.token));
 }
 
@@ -61,28 +61,28 @@ class HeldTurn<S extends object> implements Turn<S> {
   async #renew(): Promise<void> {
     const ms = this.#ttlSeconds * 1_000;
     const released = this.#released.signal;
-    let until = Date.now() + ms;
+    let expiresAt = Date.now() + ms;
     while (!released.aborted) {
       await sleep(ms / 3, released).catch(() => {});
       if (released.aborted) return;
       const sentAt = Date.now();
       try {
-        const signal = AbortSignal.timeout(Math.max(0, until - sentAt));
+        const signal = AbortSignal.timeout(Math.max(0, expiresAt - sentAt));
         await this.#send("PATCH", { signal }, JSON.stringify({ ttl_seconds: this.#ttlSeconds }));
-        until = sentAt + ms;
+        expiresAt = sentAt + ms;
       } catch (error) {
         if (released.aborted) return; // `release` was faster than the renewal
         // while the server is unreachable, the lease remains valid until it expires
-        if (isRefused(error) || Date.now() >= until) return this.#lost.abort(error);
+        if (isRejected(error) || Date.now() >= expiresAt) return this.#lost.abort(error);
       }
     }
   }
 
   async #send(method: string, o: CallOptions, body?: string): Promise<void> {
     const part = { body, headers: { "x-turn-token": this.token } };
-    await this.#calls.sending.json(this.#calls.request(method, "/turn", part, o));
+    await this.#calls.transport.json(this.#calls.request(method, "/turn", part, o));
   }
 }
 
-const isRefused = (error: unknown): boolean =>
+const isRejected = (error: unknown): boolean =>
   error instanceof ThreadkeepError && [400, 401, 403, 404, 409, 410].includes(error.status ?? 0);

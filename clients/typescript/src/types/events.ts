@@ -6,14 +6,14 @@ export type EventType =
   | "thread.rotated"
   | "history.appended";
 
-interface EventOfThread {
+interface ThreadEventBase {
   /** Pass this value as `lastEventId` to resume the stream after this event. */
   cursor: string;
   threadId: string;
   time: string;
 }
 
-export interface ThreadChangedEvent extends EventOfThread {
+export interface ThreadChangedEvent extends ThreadEventBase {
   type: "thread.created" | "thread.updated";
   version: number;
   /** Identifies this thread among all threads that had its ID. Part of the ETag. */
@@ -25,7 +25,7 @@ export interface ThreadChangedEvent extends EventOfThread {
   values?: { [key: string]: any };
 }
 
-export interface ThreadDestroyedEvent extends EventOfThread {
+export interface ThreadDestroyedEvent extends ThreadEventBase {
   type: "thread.destroyed";
   version: number;
   data: {
@@ -40,12 +40,12 @@ export interface ThreadDestroyedEvent extends EventOfThread {
   };
 }
 
-export interface ThreadRotatedEvent extends EventOfThread {
+export interface ThreadRotatedEvent extends ThreadEventBase {
   type: "thread.rotated";
   newThreadId: string;
 }
 
-export interface HistoryAppendedEvent extends EventOfThread {
+export interface HistoryAppendedEvent extends ThreadEventBase {
   type: "history.appended";
   firstSeq: number;
   lastSeq: number;

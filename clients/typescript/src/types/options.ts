@@ -2,7 +2,7 @@ import type { Client } from "./client.js";
 import type { JsonFormat } from "./json.js";
 
 export interface ClientOptions {
-  /** URL of the server. Default: the page's origin in a browser, and the variable THREADKEEP_URL elsewhere. */
+  /** URL of the server. Default: the page's origin in a browser, and the environment variable THREADKEEP_URL elsewhere. */
   baseUrl?: string | URL | undefined;
   /**
    * API key of a back end, or an empty string for none. A function is called for each request. Default: the variable

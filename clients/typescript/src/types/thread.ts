@@ -8,7 +8,7 @@ import type { Receipt, Snapshot, ThreadInfo } from "./receipt.js";
 import type { AnyState, ArrayKey, CounterKey, Element, Key, Value } from "./state.js";
 import type { Turn, TurnOptions, TurnState } from "./turn.js";
 
-type Part = { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined };
+type ArrayRange = { tail?: number | undefined; offset?: number | undefined; limit?: number | undefined };
 
 export interface ForkOptions extends CallOptions {
   /** ID of the new thread. Requires an API key. */
@@ -33,7 +33,7 @@ export interface Thread<S extends object = AnyState> {
   /** Reads the whole state, or only `keys`. */
   read(o?: CallOptions & { keys?: readonly Key<S>[] | undefined }): Promise<Snapshot<S>>;
   /** Reads a value or a part of an array. Returns `undefined` for a missing key. */
-  get<K extends Key<S>>(key: K, o?: CallOptions & Part): Promise<S[K] | undefined>;
+  get<K extends Key<S>>(key: K, o?: CallOptions & ArrayRange): Promise<S[K] | undefined>;
   has(key: Key<S>, o?: CallOptions): Promise<boolean>;
   keys(o?: CallOptions): Promise<string[]>;
 

@@ -8,7 +8,7 @@ import { client, options, unique } from "./support/servers.mjs";
 const factory = createKvStoreFactory(options());
 const replica = createKvStoreFactory(options(1));
 
-it("returns a store at once", () => {
+it("returns a store synchronously", () => {
   expect(factory("notes", "tool:notes")).not.toBeInstanceOf(Promise);
 });
 
@@ -21,7 +21,7 @@ it("keeps any text under any key", async () => {
   expect((await store.list("")).toSorted()).toEqual(keys.toSorted());
 });
 
-it("deletes, also what is not there", async () => {
+it("deletes keys, including missing keys", async () => {
   const store = factory("notes", `tool:${unique("delete")}`);
   await store.set("a", "1");
   expect(await store.delete("a")).toBeUndefined();
@@ -29,13 +29,13 @@ it("deletes, also what is not there", async () => {
   expect(await store.get("a")).toBeNull();
 });
 
-it("lists by a prefix in its own case", async () => {
+it("lists keys by a case-sensitive prefix", async () => {
   const store = factory("notes", `session:${unique("list")}`);
   for (const key of ["abc", "abd", "ABC", "b"]) await store.set(key, "1");
   expect(await store.list("ab")).toEqual(["abc", "abd"]);
 });
 
-it("ends values in time, by their own TTL or that of the tool", async () => {
+it("expires values after their own TTL, or after the TTL of the tool", async () => {
   const scope = `tool:${unique("ttl")}`;
   const store = factory("notes", scope, { ttlSecondsDefault: 1 });
   let start;
@@ -63,7 +63,7 @@ it.each([0, -1, 0.5, Number.NaN])("rejects a TTL of %s", async (ttlSeconds) => {
   expect(() => factory("notes", "tool:notes", { ttlSecondsDefault: ttlSeconds })).toThrow(RangeError);
 });
 
-it("shares a session among tools, if asked not among them, and never with a personality", async () => {
+it("shares a session among tools unless `shared` is false, and never with a personality", async () => {
   const id = unique("shared");
   await factory("one", `session:${id}`).set("a", "1");
   expect(await replica("two", `session:${id}`).get("a")).toBe("1");
@@ -85,24 +85,24 @@ it("is empty after the session has ended", async () => {
   expect(await store.list("")).toEqual([]);
 });
 
-it("keeps scopes with long names apart", async () => {
+it("keeps scopes with long names separate", async () => {
   const [a, b] = ["a", "b"].map((end) => factory("notes", `personality:${"ü".repeat(400)}${randomUUID()}${end}`));
   await a.set("key", "a");
   expect(await b.get("key")).toBeNull();
   expect(await a.get("key")).toBe("a");
 });
 
-it("counts exactly and sets once when two processes do so at once", async () => {
+it("increments exactly and sets a key once when two stores write concurrently", async () => {
   const id = unique("counters");
   const stores = [factory("one", `session:${id}`), replica("two", `session:${id}`)];
 
   await Promise.all(Array.from({ length: 20 }, (_, index) => stores[index % 2].increment("count")));
-  const first = await Promise.all(stores.map((store, index) => store.setIfAbsent("lock", String(index))));
+  const outcomes = await Promise.all(stores.map((store, index) => store.setIfAbsent("lock", String(index))));
 
   expect(await stores[0].get("count")).toBe("20");
   expect(await stores[0].increment("count", 9_007_199_254_740_993n)).toBe(9_007_199_254_741_013n);
-  expect(first.filter(Boolean)).toHaveLength(1);
-  expect(await stores[0].get("lock")).toBe(String(first.indexOf(true)));
+  expect(outcomes.filter(Boolean)).toHaveLength(1);
+  expect(await stores[0].get("lock")).toBe(String(outcomes.indexOf(true)));
 });
 
 it("rejects a scope that Ethos does not have", () => {

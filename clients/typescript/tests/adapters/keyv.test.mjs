@@ -6,7 +6,7 @@ import { client, options } from "./support/servers.mjs";
 
 const newStore = () => `keyv-${randomUUID()}`;
 
-it("ends values in time", async () => {
+it("expires values", async () => {
   const store = newStore();
   const keyv = new Keyv({ store: new KeyvThreadkeep(options(0, { store })), namespace: "n" });
   const before = Date.now();
@@ -27,7 +27,7 @@ it("ends values in time", async () => {
   expect(await end("n:forever")).toBeNaN();
 });
 
-it("shows Keyv's user that the server is not there, instead of a miss", async () => {
+it("reports an unreachable server as an error instead of a miss", async () => {
   const keyv = new Keyv({ store: new KeyvThreadkeep({ ...options(), baseUrl: "http://127.0.0.1:1", attempts: 1 }) });
   const errors = [];
   keyv.on("error", (error) => errors.push(error.code));
@@ -56,7 +56,7 @@ it("sets and reads many values", async () => {
   expect(await keyv.get("key-1")).toBeUndefined();
 });
 
-it("rejects a value among many that does not fit", async () => {
+it("rejects `setMany` if one value is too large", async () => {
   const keyv = new Keyv({ store: new KeyvThreadkeep(options(0, { store: newStore() })), throwOnErrors: true });
   keyv.on("error", () => {});
   const entries = [{ key: "a", value: "x" }, { key: "b", value: "x".repeat(1_100_000) }];

@@ -7,11 +7,11 @@ import { inTwoProcesses } from "./support/processes.mjs";
 import { firstWrite, startProxy } from "./support/proxy.mjs";
 import { client, isLong, options, servers, unique } from "./support/servers.mjs";
 
-async function appendTwice(open, fault, more) {
+async function appendTwice(open, fault, extra) {
   const proxy = await startProxy(servers[0], firstWrite(fault));
   try {
     const name = unique("fault");
-    const list = open({ ...options(0, more), baseUrl: proxy.url }, name);
+    const list = open({ ...options(0, extra), baseUrl: proxy.url }, name);
     await list.append("a");
     await list.append("b");
     return await open(options(), name).items();
@@ -25,7 +25,7 @@ const adapters = ["agentkit", "ai", "ethos", "express-session", "keyv", "langgra
 describe.each(adapters)("%s", async (adapter) => {
   const { open, tooLarge } = await import(`./support/adapters/${adapter}.mjs`);
 
-  it("loses nothing when two processes append at once", async () => {
+  it("loses no item when two processes append concurrently", async () => {
     const name = unique("processes");
     const count = isLong ? 100 : 24;
 
@@ -35,19 +35,19 @@ describe.each(adapters)("%s", async (adapter) => {
     expect((await open(options(), name).items()).sort()).toEqual(expected.sort());
   });
 
-  it("stores a write once whose response is lost", async () => {
+  it("stores a write once when its response is lost", async () => {
     expect(await appendTwice(open, "lose")).toEqual(["a", "b"]);
   });
 
-  it("sends a write again that was refused", async () => {
+  it("retries a write after a 503 response", async () => {
     expect(await appendTwice(open, "refuse")).toEqual(["a", "b"]);
   });
 
-  it("sends a write again that got no answer in time", async () => {
+  it("retries a write that timed out", async () => {
     expect(await appendTwice(open, "hang", { timeoutMs: 1_000, attempts: 30 })).toEqual(["a", "b"]);
   });
 
-  it("rejects data that does not fit, and changes nothing", async () => {
+  it("rejects data that is too large, and changes nothing", async () => {
     const name = unique("large");
     const list = open(options(), name);
     await list.append("a");
@@ -60,14 +60,14 @@ describe.each(adapters)("%s", async (adapter) => {
     expect(await list.items()).toEqual(["a", "b"]);
   });
 
-  it("reports a server that is not there, for reads as well", async () => {
+  it("reports an unreachable server for writes and reads", async () => {
     const list = open(options(0, { baseUrl: "http://127.0.0.1:1" }), unique("closed"));
 
     await expect(list.append("a")).rejects.toMatchObject({ code: "connection" });
     await expect(list.items()).rejects.toMatchObject({ code: "connection" });
   });
 
-  it("reports a store that is unavailable", async () => {
+  it("reports an unavailable store", async () => {
     const proxy = await startProxy(servers[0], () => "refuse");
     const list = open(options(0, { baseUrl: proxy.url }), unique("unavailable"));
 
@@ -80,7 +80,7 @@ describe.each(adapters)("%s", async (adapter) => {
 
 const prefixes = { agentkit: "agentkit", ai: "ai", "express-session": "sess", "openai-agents": "openai-agents" };
 
-it.each(Object.entries(prefixes))("%s does not bring back a conversation that has ended", async (adapter, prefix) => {
+it.each(Object.entries(prefixes))("%s does not recreate a conversation that has ended", async (adapter, prefix) => {
   const { open } = await import(`./support/adapters/${adapter}.mjs`);
   const name = unique("ended");
   const list = open(options(), name);

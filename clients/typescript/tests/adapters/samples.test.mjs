@@ -48,7 +48,7 @@ beforeAll(() => {
   Object.assign(process.env, { THREADKEEP_URL: servers[0], THREADKEEP_API_KEY: apiKey });
 });
 
-it("finds them all", () => {
+it("finds every program", () => {
   expect(adapters).toHaveLength(5);
   expect(next.files).toHaveLength(3);
 });
@@ -65,7 +65,7 @@ it.each([...adapters.filter(isStandalone), agent])("runs the example: $title", a
 });
 
 it("runs the Next.js chat", async () => {
-  const part = (type, more) => ({ type, id: "1", ...more });
+  const part = (type, members) => ({ type, id: "1", ...members });
   const chunks = [
     part("text-start"),
     ...["Try ", "Bern."].map((delta) => part("text-delta", { delta })),

@@ -82,14 +82,14 @@ export function App({ options }: { options: Options }): ReactNode {
 }
 
 function start(options: Options): void {
-  const place = document.getElementById("root")!;
+  const container = document.getElementById("root")!;
   if (options.hydrate) {
-    const root = hydrateRoot(place, <App options={options} />, {
+    const root = hydrateRoot(container, <App options={options} />, {
       onRecoverableError: (error) => ((globalThis as any).hydrationError = String(error)),
     });
     page.unmount = () => root.unmount();
   } else {
-    const root = createRoot(place);
+    const root = createRoot(container);
     root.render(<App options={options} />);
     page.unmount = () => root.unmount();
   }

@@ -25,10 +25,10 @@ export interface Fault {
   cutInCharacter?: boolean;
   etag?: keyof typeof tagChanges;
   delayResponseMs?: number;
-  answerAfter?: Promise<void>;
+  respondAfter?: Promise<void>;
 }
 
-export interface Seen {
+export interface ProxiedRequest {
   method: string;
   path: string;
   headers: IncomingMessage["headers"];
@@ -36,9 +36,9 @@ export interface Seen {
 
 export interface Proxy {
   readonly url: string;
-  readonly seen: Seen[];
-  readonly answered: Seen[];
-  fault: (request: Seen) => Fault | undefined;
+  readonly requests: ProxiedRequest[];
+  readonly answeredRequests: ProxiedRequest[];
+  fault: (request: ProxiedRequest) => Fault | undefined;
   /** Proxies a request that was received by a different HTTP server. */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
   cut(): void;
@@ -54,12 +54,12 @@ after(() => {
 });
 
 export async function startProxy(target: string): Promise<Proxy> {
-  const seen: Seen[] = [];
-  const answered: Seen[] = [];
+  const requests: ProxiedRequest[] = [];
+  const answeredRequests: ProxiedRequest[] = [];
   let open = 0;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
     const request = { method: incoming.method!, path: incoming.url!, headers: incoming.headers };
-    seen.push(request);
+    requests.push(request);
     open++;
     response.on("close", () => open--);
     const fault = proxy.fault(request) ?? {};
@@ -69,7 +69,7 @@ export async function startProxy(target: string): Promise<Proxy> {
       response.writeHead(fault.status, fault.headers);
       return void response.end(fault.body);
     }
-    const pass = () => forward(target, incoming, response, fault, () => answered.push(request));
+    const pass = () => forward(target, incoming, response, fault, () => answeredRequests.push(request));
     if (fault.after) return void fault.after.then(pass);
     setTimeout(pass, fault.delayMs ?? 0);
   };
@@ -80,8 +80,8 @@ export async function startProxy(target: string): Promise<Proxy> {
   const { port } = server.address() as { port: number };
   const proxy: Proxy = {
     url: `http://127.0.0.1:${port}`,
-    seen,
-    answered,
+    requests,
+    answeredRequests,
     handle,
     fault: () => undefined,
     cut: () => server.closeAllConnections(),
@@ -92,24 +92,24 @@ export async function startProxy(target: string): Promise<Proxy> {
   return proxy;
 }
 
-function forward(target: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault, onAnswer: () => void): void {
+function forward(target: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault, onResponse: () => void): void {
   const outgoing = send(target + incoming.url!, { method: incoming.method!, headers: incoming.headers, agent: false });
   outgoing.on("error", () => response.destroy());
   if (!fault.hang) response.on("close", () => outgoing.destroy());
   incoming.pipe(outgoing);
-  outgoing.on("response", async (answer) => {
-    answer.on("error", () => response.destroy());
-    onAnswer();
+  outgoing.on("response", async (upstream) => {
+    upstream.on("error", () => response.destroy());
+    onResponse();
     if (fault.loseResponse) return void incoming.socket.destroy();
     if (fault.hang) return;
-    await fault.answerAfter;
+    await fault.respondAfter;
     if (fault.delayResponseMs) await new Promise((resolve) => setTimeout(resolve, fault.delayResponseMs));
-    const { etag, ...headers } = answer.headers;
+    const { etag, ...headers } = upstream.headers;
     const tag = etag && fault.etag ? tagChanges[fault.etag](etag) : etag;
     if (tag) headers.etag = tag;
-    response.writeHead(answer.statusCode!, headers);
+    response.writeHead(upstream.statusCode!, headers);
     response.flushHeaders();
-    for await (const chunk of chunks(answer)) {
+    for await (const chunk of chunks(upstream)) {
       const start = fault.cutInCharacter ? chunk.findIndex((byte) => byte >= 0xc0) : -1;
       if (start >= 0) {
         response.write(chunk.subarray(0, start + 1), () => setTimeout(() => response.destroy(), 20));
@@ -121,9 +121,9 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
   });
 }
 
-async function* chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
+async function* chunks(upstream: IncomingMessage): AsyncGenerator<Buffer> {
   try {
-    yield* answer as AsyncIterable<Buffer>;
+    yield* upstream as AsyncIterable<Buffer>;
   } catch {
   }
 }

@@ -1,10 +1,10 @@
 /** Time limit in ms for steps that take one second on an idle machine, but may take longer while other tests run. */
 export const PATIENCE_MS = 300_000;
 
-export async function until(what: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {
+export async function until(expected: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {
   const end = performance.now() + ms;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`gave up waiting until ${what}`);
+    if (performance.now() > end) throw new Error(`gave up waiting until ${expected}`);
     await pause(20);
   }
 }

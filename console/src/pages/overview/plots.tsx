@@ -4,26 +4,26 @@ import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.j
 import { type Line, Plot } from "../../ui/plot.js";
 
 /** Maximum number of lines in a plot: one for the total, and the others for the busiest routes or for replicas. */
-const LINES = 6;
+const LINES_MAX = 6;
 
 /** Plots the last 15 minutes. Each replica has its own series if there are several replicas. */
 export function Plots({ points, latest }: { points: readonly Point[]; latest: Snapshot }) {
   const times = useMemo(() => points.map(({ at }) => at / 1_000), [points]);
   const routes = useMemo(() => busiest(points.map(({ rates }) => rates)).sort(), [points]);
   const replicas = useMemo(() => replicasOf(points), [points]);
-  const line = (label: string, of: (point: Point) => number | null): Line => ({ label, values: points.map(of) });
-  const each = (of: (sample: Sample) => number | null) =>
-    replicas.map((number) => line(`replica ${number}`, ({ replicas }) => (replicas.has(number) ? of(replicas.get(number)!) : null)));
-  const percentiles = (of: (sample: Sample) => Percentiles) => [
-    line("median", (point) => of(point).p50),
-    line("90 %", (point) => of(point).p90),
-    line("99 %", (point) => of(point).p99),
+  const line = (label: string, valueOf: (point: Point) => number | null): Line => ({ label, values: points.map(valueOf) });
+  const perReplica = (valueOf: (sample: Sample) => number | null) =>
+    replicas.map((number) => line(`replica ${number}`, ({ replicas }) => (replicas.has(number) ? valueOf(replicas.get(number)!) : null)));
+  const percentiles = (percentilesOf: (sample: Sample) => Percentiles) => [
+    line("median", (point) => percentilesOf(point).p50),
+    line("90 %", (point) => percentilesOf(point).p90),
+    line("99 %", (point) => percentilesOf(point).p99),
   ];
-  const areSeveral = replicas.length > 1;
+  const hasReplicas = replicas.length > 1;
   return (
     <div class="plots">
-      {areSeveral && (
-        <Plot title="Requests by replica" unit="/s" times={times} lines={[line("all", ({ total }) => total), ...each(({ total }) => total)]} />
+      {hasReplicas && (
+        <Plot title="Requests by replica" unit="/s" times={times} lines={[line("all", ({ total }) => total), ...perReplica(({ total }) => total)]} />
       )}
       <Plot
         title="Requests by route"
@@ -31,10 +31,10 @@ export function Plots({ points, latest }: { points: readonly Point[]; latest: Sn
         times={times}
         lines={[line("all", ({ total }) => total), ...routes.map((route) => line(route, ({ rates }) => rates.get(route) ?? null))]}
       />
-      {areSeveral ? (
+      {hasReplicas ? (
         <>
-          <Plot title="Latency by replica, 99 %" unit="ms" times={times} lines={each(({ latency }) => latency.p99)} />
-          <Plot title="Latency of the store by replica, 99 %" unit="ms" times={times} lines={each(({ store }) => store.p99)} />
+          <Plot title="Latency by replica, 99 %" unit="ms" times={times} lines={perReplica(({ latency }) => latency.p99)} />
+          <Plot title="Latency of the store by replica, 99 %" unit="ms" times={times} lines={perReplica(({ store }) => store.p99)} />
         </>
       ) : (
         <>
@@ -66,10 +66,10 @@ const kib = ({ p50, p90, p99 }: Percentiles): Percentiles => ({ p50: p50 && p50 
 
 function busiest<K>(all: ReadonlyMap<K, number>[]): K[] {
   const sorted = [...sumsOf(all)].filter(([, sum]) => sum > 0).sort(([, a], [, b]) => b - a);
-  return sorted.slice(0, LINES - 1).map(([key]) => key);
+  return sorted.slice(0, LINES_MAX - 1).map(([key]) => key);
 }
 
 function replicasOf(points: readonly Point[]): number[] {
   const numbers = new Set(points.flatMap(({ replicas }) => [...replicas.keys()]));
-  return [...numbers].sort((a, b) => a - b).slice(1 - LINES);
+  return [...numbers].sort((a, b) => a - b).slice(1 - LINES_MAX);
 }

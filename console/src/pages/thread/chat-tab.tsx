@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { asProblem } from "../../api/problem.js";
 import { pushValue } from "../../api/state.js";
 import { Chat } from "../../chat/chat.js";
-import { mainOf } from "../../chat/conversations.js";
+import { mainKey } from "../../chat/conversations.js";
 import { excerpt } from "../../json/visible.js";
 import { announce } from "../../ui/announce.js";
 import { Empty } from "../../ui/notices.js";
@@ -25,7 +25,7 @@ export function ChatTab({
   const [chosen, setChosen] = useState<string>();
   const names = [...chats.keys()];
   if (history) names.push(HISTORY);
-  const name = chosen !== undefined && names.includes(chosen) ? chosen : mainOf(names);
+  const name = chosen !== undefined && names.includes(chosen) ? chosen : mainKey(names);
   const messages = name === undefined ? undefined : name === HISTORY ? history : chats.get(name);
   if (name === undefined || !messages)
     return (

@@ -45,7 +45,7 @@ export function EditDialog({ view, name, onClose }: { view: ThreadView; name: st
   const condition = () => ({ headers: { "if-match": `"${version}"` } });
   const save = () => act(() => setKey(view.id, name, text, condition()), "Saved");
   const remove = () => act(() => deleteKey(view.id, name, condition()), "Deleted");
-  const newer = problem?.code === "version_mismatch" ? Number(problem.more["current_version"]) : undefined;
+  const newer = problem?.code === "version_mismatch" ? Number(problem.extensions["current_version"]) : undefined;
 
   return (
     <Dialog title={`Edit ${visible(name)}`} isWide onClose={onClose}>

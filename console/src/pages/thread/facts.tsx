@@ -103,7 +103,7 @@ interface TurnState {
 function Turn({ view }: { view: ThreadView }) {
   const [turn, setTurn] = useState<TurnState>();
   const [problem, setProblem] = useState<Problem>();
-  const ask = async () => {
+  const readTurn = async () => {
     try {
       setTurn(JSON.parse((await call(`/v1/threads/${view.id}/turn`)).text) as TurnState);
     } catch (error) {
@@ -111,7 +111,7 @@ function Turn({ view }: { view: ThreadView }) {
     }
   };
   // reads only once, because each read extends the thread's lifetime
-  useEffect(() => void ask(), [view]);
+  useEffect(() => void readTurn(), [view]);
   if (problem) return <span class="dim">{problem.code}</span>;
   return (
     <>
@@ -124,7 +124,7 @@ function Turn({ view }: { view: ThreadView }) {
       ) : (
         "free"
       )}{" "}
-      <button type="button" class="quiet" aria-label="Refresh the turn" title="Refresh the turn" onClick={() => void ask()}>
+      <button type="button" class="quiet" aria-label="Refresh the turn" title="Refresh the turn" onClick={() => void readTurn()}>
         ↻
       </button>
     </>

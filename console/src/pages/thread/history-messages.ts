@@ -1,5 +1,5 @@
 import { getHistory } from "../../api/threads.js";
-import { messagesIn } from "../../chat/conversations.js";
+import { ifMostlyMessages } from "../../chat/conversations.js";
 import { type Loaded, useLoad } from "../../load.js";
 import type { ThreadView } from "./view.js";
 
@@ -15,7 +15,7 @@ export function useHistoryMessages(view: ThreadView, isWanted: boolean): Loaded<
     async (signal) => {
       if (!isWanted) return undefined;
       const { items } = await getHistory(`/v1/threads/${view.id}/history`, undefined, ITEMS, { signal });
-      return { messages: messagesIn(items.map(({ value }) => value)) };
+      return { messages: ifMostlyMessages(items.map(({ value }) => value)) };
     },
     [view, view.historyChanges.value, isWanted],
   );

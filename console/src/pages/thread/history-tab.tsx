@@ -55,8 +55,8 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
       </Empty>
     );
   const oldest = items.at(-1)!;
-  const wanted = search.trim().toLowerCase();
-  const found = items.filter(({ id, value }) => id.toLowerCase().includes(wanted) || readable(value).toLowerCase().includes(wanted));
+  const term = search.trim().toLowerCase();
+  const found = items.filter(({ id, value }) => id.toLowerCase().includes(term) || readable(value).toLowerCase().includes(term));
   return (
     <>
       <p class="dim">

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { returns } from "../../api/request.js";
+import { recoveries } from "../../api/request.js";
 import { conversations } from "../../chat/conversations.js";
 import { now } from "../../clock.js";
 import { hrefOfArchive, hrefOfThread } from "../../ids.js";
@@ -32,25 +32,25 @@ const PARTS = new Map([
 ]);
 type Open = { kind: "edit"; key: string } | { kind: ActionDialog };
 
-export function ThreadPage({ id, part: named }: { id: string; part: string }) {
-  const part = PARTS.has(named) ? named : "";
+export function ThreadPage({ id, part: requestedPart }: { id: string; part: string }) {
+  const part = PARTS.has(requestedPart) ? requestedPart : "";
   const view = useMemo(() => new ThreadView(id), [id]);
   useEffect(() => () => view.close(), [view]);
   useEffect(() => keepTime(view), [view]);
   useEffect(() => {
     if (view.phase.value !== "loading") void view.load();
-  }, [returns.value]);
+  }, [recoveries.value]);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const phase = view.phase.value;
   const thread = view.thread.value;
   const state = view.state.value;
   const chats = conversations(state);
-  const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
+  const isLoaded = phase !== "loading" && phase !== "absent" && phase !== "failed";
   // chosen only once, so that a later message does not switch away from the tab that the user is reading
   const firstTab = useRef<string | undefined>(undefined);
-  const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
-  if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
+  const history = useHistoryMessages(view, isLoaded && (part === "chat" || (part === "" && firstTab.current !== "state")));
+  if (isLoaded) firstTab.current ??= tabOf(chats.size > 0, history);
   const tab = part || firstTab.current;
   const label = PARTS.get(tab ?? "") ?? "";
   useEffect(() => {

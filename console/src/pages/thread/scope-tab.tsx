@@ -7,7 +7,7 @@ import { Empty, Failure, Loading, Missing } from "../../ui/notices.js";
 import { Tree } from "../../ui/tree.js";
 import type { ThreadView } from "./view.js";
 
-interface Described {
+interface ScopeDescription {
   exists: boolean;
   version: number;
   keys: number;
@@ -26,27 +26,27 @@ export function ScopeTab({ view }: { view: ThreadView }) {
   const { value, problem, reload } = useLoad(
     async (signal) => {
       if (!can("scopes")) return undefined;
-      const ask = <T,>(path: string, more = {}) =>
-        callJson<T>(`/v1/scopes/${path}`, { method: "POST", body: JSON.stringify({ scope, ...more }), signal });
-      const described = await ask<Described>("describe");
-      if (!described.exists) return { described, values: new Map<string, string>(), tasks: [] };
-      const { keys } = await ask<{ keys: string[] }>("keys/list");
-      const read = keys.length > 0 ? await ask<{ values: Record<string, string | null> }>("keys/get", { keys }) : { values: {} };
+      const post = <T,>(path: string, members = {}) =>
+        callJson<T>(`/v1/scopes/${path}`, { method: "POST", body: JSON.stringify({ scope, ...members }), signal });
+      const description = await post<ScopeDescription>("describe");
+      if (!description.exists) return { description, values: new Map<string, string>(), tasks: [] };
+      const { keys } = await post<{ keys: string[] }>("keys/list");
+      const read = keys.length > 0 ? await post<{ values: Record<string, string | null> }>("keys/get", { keys }) : { values: {} };
       const values = new Map(Object.entries(read.values).map(([key, value]) => [key, JSON.stringify(value)]));
-      const { tasks } = await ask<{ tasks: Task[] }>("tasks/get");
-      return { described, values, tasks };
+      const { tasks } = await post<{ tasks: Task[] }>("tasks/get");
+      return { description, values, tasks };
     },
     [scope],
   );
   if (!can("scopes")) return <Missing right="scopes" />;
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (!value) return <Loading />;
-  const { described, values, tasks } = value;
+  const { description, values, tasks } = value;
   return (
     <>
       <div class="actions">
         <span class="dim">
-          {described.exists ? `Version ${count(described.version)}, ${bytes(described.size_bytes)}` : "Not written yet"}
+          {description.exists ? `Version ${count(description.version)}, ${bytes(description.size_bytes)}` : "Not written yet"}
         </span>
         <button type="button" onClick={reload}>
           Refresh

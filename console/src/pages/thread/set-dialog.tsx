@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Problem } from "../../api/problem.js";
-import { setKeyFrom } from "../../api/state.js";
+import { compareAndSetKey } from "../../api/state.js";
 import { readableExcerpt } from "../../json/visible.js";
 import { announce } from "../../ui/announce.js";
 import { Confirm } from "../../ui/confirm.js";
@@ -14,10 +14,10 @@ export function SetDialog({ view, onClose }: { view: ThreadView; onClose: () => 
   const [text, setText] = useState("");
   const [existing, setExisting] = useState<string>();
   const act = async () => {
-    const found = await setKeyFrom(view.id, key, existing, text);
-    if (!found) return announce(existing === undefined ? "Set" : "Replaced");
-    setExisting(found.value);
-    throw new Problem(0, "nothing_changed", reasonOf(existing, found.value));
+    const conflict = await compareAndSetKey(view.id, key, existing, text);
+    if (!conflict) return announce(existing === undefined ? "Set" : "Replaced");
+    setExisting(conflict.value);
+    throw new Problem(0, "nothing_changed", reasonOf(existing, conflict.value));
   };
   return (
     <Confirm title="Set a key" verb={existing === undefined ? "Set" : "Replace"} isDangerous={existing !== undefined} act={act} onClose={onClose}>

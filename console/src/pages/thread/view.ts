@@ -7,7 +7,7 @@ import type { Thread } from "../../api/types.js";
 import { member, membersOf } from "../../json/text.js";
 
 export const SHOWN_MS = 4_000;
-const GATHER_MS = 250;
+const BATCH_MS = 250;
 /** Maximum number of keys in a request. If more keys have changed, the whole state is read. */
 const KEYS_MAX = 20;
 
@@ -48,6 +48,7 @@ export class ThreadView {
   readonly movedTo = signal("");
 
   #version = 0;
+  /** Identifies this thread among all threads that had its ID. */
   #life = "";
   #updates: Update[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -60,7 +61,7 @@ export class ThreadView {
 
   constructor(readonly id: string) {
     this.#stop = listen(`/v1/threads/${id}/events`, { values: true }, {
-      onEvent: (event) => this.#take(event),
+      onEvent: (event) => this.#handleEvent(event),
       onState: (state) => {
         this.isListening.value = state === "open";
         if (state === "open" && !this.#hasLoaded) void this.load();
@@ -89,7 +90,7 @@ export class ThreadView {
     try {
       const state = await call(`/v1/threads/${this.id}/state`, { signal });
       // reads the expiry after the state, because reading the state extends the thread's lifetime
-      const thread = await this.#look();
+      const thread = await this.#peek();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
       this.#version = Number(version);
@@ -111,7 +112,7 @@ export class ThreadView {
   /** Reads the thread without its state, and without extending its lifetime. With `isQuiet`, ignores failures. */
   async refresh({ isQuiet = false } = {}): Promise<void> {
     try {
-      const thread = await this.#look();
+      const thread = await this.#peek();
       // for an ended thread, shows the last figures until the stream reports the end
       if (thread.exists) this.thread.value = thread;
     } catch (error) {
@@ -119,12 +120,12 @@ export class ThreadView {
     }
   }
 
-  async #look(): Promise<Thread> {
+  async #peek(): Promise<Thread> {
     const { signal } = this.#controller;
     return threadOf((await call(`/v1/threads/${this.id}`, { query: { peek: true }, signal })).text);
   }
 
-  #take({ type, data: text }: StreamEvent): void {
+  #handleEvent({ type, data: text }: StreamEvent): void {
     if (type === "reset") return void this.load();
     const root = { start: 0, end: text.length };
     const span = member(text, root, "data");
@@ -134,7 +135,7 @@ export class ThreadView {
       const values = member(text, span, "values");
       const { values: _, ...data } = JSON.parse(raw) as EventData & { values: unknown };
       this.#updates.push({ data, values: values && membersOf(text.slice(values.start, values.end)) });
-      this.#timer ??= setTimeout(() => void this.#apply(), GATHER_MS);
+      this.#timer ??= setTimeout(() => void this.#apply(), BATCH_MS);
     } else if (type === "history.appended") {
       this.historyChanges.value++;
     } else if (type === "thread.destroyed") {
@@ -154,7 +155,7 @@ export class ThreadView {
   async #apply(): Promise<void> {
     this.#timer = undefined;
     if (this.#isBusy || this.phase.value === "loading") {
-      this.#timer = setTimeout(() => void this.#apply(), GATHER_MS);
+      this.#timer = setTimeout(() => void this.#apply(), BATCH_MS);
       return;
     }
     const updates = this.#updates.splice(0).filter(({ data }) => data.life !== this.#life || data.version > this.#version);
@@ -162,8 +163,8 @@ export class ThreadView {
     this.#isBusy = true;
     const readings = this.#readings;
     try {
-      const isWhole = updates.every(({ data }, i) => data.life === this.#life && data.version === this.#version + 1 + i && data.keys);
-      if (!isWhole) return await this.load();
+      const isGapless = updates.every(({ data }, i) => data.life === this.#life && data.version === this.#version + 1 + i && data.keys);
+      if (!isGapless) return await this.load();
       const next = new Map(this.state.value);
       const unknown = new Set<string>();
       for (const { data, values } of updates) {

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { NO_ID, type Problem, asProblem } from "../../api/problem.js";
-import { returns } from "../../api/request.js";
+import { recoveries } from "../../api/request.js";
 import { type ThreadFilter, listThreads } from "../../api/threads.js";
 import type { Thread } from "../../api/types.js";
 import { count } from "../../format.js";
@@ -11,10 +11,10 @@ import { latest } from "../../stats/collector.js";
 import { Empty, Failure } from "../../ui/notices.js";
 import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
-import { forgetWords } from "./words.js";
+import { forgetPreviews } from "./previews.js";
 
 /** Number of threads to read per step. Without an owner, the list is sorted by ID until all threads have been read. */
-const STEP = 1_000;
+const STEP_THREADS = 1_000;
 /** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
 const PAGES_MAX = 50;
 /** Maximum number of threads that the service examines for a filtered page. */
@@ -26,7 +26,7 @@ const threads = signal<Thread[]>([]);
 const cursor = signal<string | null | undefined>(undefined);
 const isBusy = signal(false);
 const pagesRead = signal(0);
-const listsRead = signal(0);
+const refreshes = signal(0);
 const problem = signal<Problem | undefined>(undefined);
 let controller = new AbortController();
 
@@ -39,12 +39,12 @@ async function readMore(isStart: boolean): Promise<void> {
     threads.value = [];
     cursor.value = undefined;
     pagesRead.value = 0;
-    listsRead.value++;
+    refreshes.value++;
   } else if (isBusy.value || isComplete.value) return;
   const { signal } = controller;
   isBusy.value = true;
   problem.value = undefined;
-  const wanted = isStart && filter.value.owner ? 100 : threads.value.length + STEP;
+  const target = isStart && filter.value.owner ? 100 : threads.value.length + STEP_THREADS;
   try {
     for (let pages = 0; pages < PAGES_MAX; pages++) {
       const page = await listThreads(filter.value, cursor.value ?? null, signal);
@@ -53,7 +53,7 @@ async function readMore(isStart: boolean): Promise<void> {
       pagesRead.value++;
       const all = threads.value.concat(page.items);
       threads.value = page.next === null && !filter.value.owner ? newestFirst(all) : all;
-      if (page.next === null || all.length >= wanted) break;
+      if (page.next === null || all.length >= target) break;
     }
   } catch (error) {
     if (!signal.aborted) problem.value = asProblem(error);
@@ -66,13 +66,13 @@ const newestFirst = (all: Thread[]) => {
   return all.toSorted((a, b) => (time(a) < time(b) ? 1 : time(a) > time(b) ? -1 : 0));
 };
 
-const readOn = () => void readMore(false);
+const readNext = () => void readMore(false);
 
-function lookedAt(): string {
-  const most = pagesRead.value * EXAMINED_MAX;
-  const all = filter.value.owner ? undefined : latest.value?.threads;
-  const among = all === undefined ? `up to ${count(most)}` : `up to ${count(Math.min(most, all))} of ${count(all)}`;
-  return most > 0 ? ` among ${among} looked through` : "";
+function progressText(): string {
+  const examinedMax = pagesRead.value * EXAMINED_MAX;
+  const total = filter.value.owner ? undefined : latest.value?.threads;
+  const among = total === undefined ? `up to ${count(examinedMax)}` : `up to ${count(Math.min(examinedMax, total))} of ${count(total)}`;
+  return examinedMax > 0 ? ` among ${among} looked through` : "";
 }
 
 export function forgetThreads(): void {
@@ -83,7 +83,7 @@ export function forgetThreads(): void {
   problem.value = undefined;
   pagesRead.value = 0;
   filter.value = { owner: "", order: "updated", metadata: undefined };
-  forgetWords();
+  forgetPreviews();
 }
 
 export function ThreadsPage() {
@@ -93,12 +93,12 @@ export function ThreadsPage() {
   const [text, setText] = useState(filter.value.metadata?.[1] ?? "");
   useEffect(() => {
     void readMore(true);
-  }, [returns.value]);
+  }, [recoveries.value]);
   const search = (event: Event) => {
     event.preventDefault();
-    const wanted = id.trim();
-    if (isThreadId(wanted)) return go(hrefOfThread(wanted));
-    if (wanted) return void (problem.value = NO_ID);
+    const threadId = id.trim();
+    if (isThreadId(threadId)) return go(hrefOfThread(threadId));
+    if (threadId) return void (problem.value = NO_ID);
     filter.value = { ...filter.value, owner, metadata: name ? [name, text] : undefined };
     void readMore(true);
   };
@@ -154,16 +154,16 @@ export function ThreadsPage() {
           Search
         </button>
       </form>
-      {problem.value && <Failure problem={problem.value} onRetry={readOn} />}
+      {problem.value && <Failure problem={problem.value} onRetry={readNext} />}
       <p class="dim" role="status">
         {count(list.length)} {list.length === 1 ? "thread" : "threads"}
         {isBusy.value ? ", reading …" : isComplete.value ? "" : " so far"}
-        {isSearch && !isComplete.value && lookedAt()}
+        {isSearch && !isComplete.value && progressText()}
         {!isBusy.value && list.length > 0 && (isComplete.value || filter.value.owner ? ", newest first" : ", in order of id: name an owner to have the newest first")}
         {!isBusy.value && !isComplete.value && cursor.value !== undefined && (
           <>
             {" "}
-            <button type="button" onClick={readOn}>
+            <button type="button" onClick={readNext}>
               {isSearch ? "Search on" : "Read on"}
             </button>
           </>
@@ -184,8 +184,8 @@ export function ThreadsPage() {
         name="Threads"
         length={list.length}
         rowHeight={64}
-        onNearEnd={readOn}
-        row={(index, properties) => <ThreadRow key={list[index]!.id} thread={list[index]!} list={listsRead.value} properties={properties} />}
+        onNearEnd={readNext}
+        row={(index, properties) => <ThreadRow key={list[index]!.id} thread={list[index]!} refresh={refreshes.value} properties={properties} />}
       />
     </>
   );

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Thread } from "../../api/types.js";
-import type { Words } from "../../chat/last-words.js";
+import type { Preview } from "../../chat/preview.js";
 import { count, shortId } from "../../format.js";
 import { hrefOfThread } from "../../ids.js";
 import { membersOf } from "../../json/text.js";
@@ -12,9 +12,9 @@ import { Copy } from "../../ui/copy.js";
 import { Ago, Left } from "../../ui/time.js";
 import type { RowProperties } from "../../ui/virtual-list.js";
 import { useWhileShown } from "../../ui/while-shown.js";
-import { knownWords, readWords } from "./words.js";
+import { cachedPreview, readPreview } from "./previews.js";
 
-export function ThreadRow({ thread, list, properties }: { thread: Thread; list: number; properties: RowProperties }) {
+export function ThreadRow({ thread, refresh, properties }: { thread: Thread; refresh: number; properties: RowProperties }) {
   const { isActive: _, ...attributes } = properties;
   const title = titleOf(thread.metadata);
   return (
@@ -28,7 +28,7 @@ export function ThreadRow({ thread, list, properties }: { thread: Thread; list: 
         </span>
       </a>
       <span class="thread-about">
-        <LastWords thread={thread} list={list} />
+        <MessagePreview thread={thread} refresh={refresh} />
         <span class="thread-meta ellipsis dim">{summary(thread.metadata, title !== undefined)}</span>
       </span>
       <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
@@ -47,23 +47,23 @@ export function ThreadRow({ thread, list, properties }: { thread: Thread; list: 
   );
 }
 
-/** Shows the end of a conversation's newest message. Reads the message when the row comes into view. */
-function LastWords({ thread, list }: { thread: Thread; list: number }) {
+/** Shows the beginning of a conversation's newest message. Reads the message when the row comes into view. */
+function MessagePreview({ thread, refresh }: { thread: Thread; refresh: number }) {
   const ref = useRef<HTMLSpanElement>(null);
-  const [words, setWords] = useState<Words | undefined>(() => knownWords(thread, list)?.words);
+  const [preview, setPreview] = useState<Preview | undefined>(() => cachedPreview(thread, refresh)?.preview);
   const read = (signal: AbortSignal) => {
-    const show = (words: Words | undefined) => {
-      if (!signal.aborted) setWords(words);
+    const show = (preview: Preview | undefined) => {
+      if (!signal.aborted) setPreview(preview);
     };
     // ignores failures, because the row can be shown without the message
-    readWords(thread, list, signal).then(show, () => {});
+    readPreview(thread, refresh, signal).then(show, () => {});
   };
-  useWhileShown(ref, read, [thread, list]);
+  useWhileShown(ref, read, [thread, refresh]);
   return (
     <span ref={ref} class="thread-words ellipsis">
-      {words && (
+      {preview && (
         <>
-          <bdi class="dim">{words.role}</bdi> <bdi>{words.text}</bdi>
+          <bdi class="dim">{preview.role}</bdi> <bdi>{preview.text}</bdi>
         </>
       )}
     </span>

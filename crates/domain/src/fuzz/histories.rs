@@ -58,8 +58,8 @@ fn remove(history: &mut History, model: &mut Vec<(u64, HistoryItem)>, line: &str
         (None, None) => return,
     };
     let before = history.summary();
-    let found = history.find(Some(removal));
-    let removed = history.remove(found);
+    let planned = history.find(Some(removal));
+    let removed = history.remove(planned);
     match removal {
         Removal::All => model.clear(),
         Removal::Item(id) => model.retain(|(_, item)| item.id != *id),
@@ -111,34 +111,34 @@ fn append(
     let cost = |model: &[(u64, HistoryItem)]| -> u64 {
         model.iter().map(|(_, item)| item.cost_bytes()).sum()
     };
-    let mut left = cost(model);
+    let mut remaining = cost(model);
     let mut dropped = 0;
-    while left > limit.max_bytes && dropped < model.len() {
-        left -= model[dropped].1.cost_bytes();
+    while remaining > limit.max_bytes && dropped < model.len() {
+        remaining -= model[dropped].1.cost_bytes();
         dropped += 1;
     }
     model.drain(..dropped);
     let summary = history.summary();
-    assert_eq!(summary.bytes, left);
+    assert_eq!(summary.bytes, remaining);
     assert!(summary.bytes <= limit.max_bytes);
     assert_eq!(
         (summary.next_seq, summary.len()),
         (next_seq, model.len() as u64)
     );
-    let kept = history.read(0, false, usize::MAX);
-    let kept: Vec<_> = kept
+    let stored = history.read(0, false, usize::MAX);
+    let stored: Vec<_> = stored
         .iter()
-        .map(|kept| (kept.seq, kept.id.as_str()))
+        .map(|item| (item.seq, item.id.as_str()))
         .collect();
     let expected: Vec<_> = model
         .iter()
         .map(|(seq, item)| (*seq, item.id.as_str()))
         .collect();
-    assert_eq!(kept, expected);
+    assert_eq!(stored, expected);
     let newest = history.read(summary.next_seq, true, 3);
     let newest: Vec<_> = newest
         .iter()
-        .map(|kept| (kept.seq, kept.id.as_str()))
+        .map(|item| (item.seq, item.id.as_str()))
         .collect();
     assert_eq!(
         newest,

@@ -11,7 +11,7 @@ const SCAN: Bound = Bound {
 };
 
 #[test]
-fn the_scanner_takes_what_a_library_takes_and_drops_white_space_alone() {
+fn the_scanner_accepts_what_a_library_accepts_and_drops_only_white_space() {
     fuzz("json", |input| {
         scans(input);
         keeps_values(input);
@@ -63,7 +63,7 @@ fn keeps_values(input: Input<'_>) {
     }
 }
 
-fn in_text(text: &str) -> impl Iterator<Item = (u8, bool)> {
+fn with_string_flag(text: &str) -> impl Iterator<Item = (u8, bool)> {
     let (mut is_string, mut is_escaped) = (false, false);
     text.bytes().map(move |byte| {
         let was_string = is_string;
@@ -79,7 +79,7 @@ fn in_text(text: &str) -> impl Iterator<Item = (u8, bool)> {
 }
 
 fn depth(json: &str) -> usize {
-    let steps = in_text(json).scan(0_usize, |depth, (byte, is_string)| {
+    let steps = with_string_flag(json).scan(0_usize, |depth, (byte, is_string)| {
         match byte {
             b'{' | b'[' if !is_string => *depth += 1,
             b'}' | b']' if !is_string => *depth = depth.saturating_sub(1),
@@ -91,6 +91,7 @@ fn depth(json: &str) -> usize {
 }
 
 fn without_white_space(json: &str) -> String {
-    let kept = in_text(json).filter(|(byte, is_string)| *is_string || !b" \t\r\n".contains(byte));
+    let kept =
+        with_string_flag(json).filter(|(byte, is_string)| *is_string || !b" \t\r\n".contains(byte));
     String::from_utf8(kept.map(|(byte, _)| byte).collect()).unwrap()
 }

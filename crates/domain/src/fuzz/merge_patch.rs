@@ -4,7 +4,7 @@ use crate::{Json, MergePatch, Patched, merge_json};
 use threadkeep_fuzzing::{Bound, fuzz, json};
 
 #[test]
-fn a_merge_does_what_the_rfc_says_and_is_no_longer_than_target_and_patch() {
+fn a_merge_follows_the_rfc_and_is_no_longer_than_target_and_patch() {
     fuzz("merge_patch", |input| {
         let Some([target, patch]) = input.parts() else {
             return;
@@ -35,14 +35,14 @@ fn merges(target: &Json, patch: &Json) {
 }
 
 fn check_parse(patch: &str) {
-    let most_keys = 100;
-    let taken = Bound::LINEAR.hold(patch.len(), || MergePatch::parse(patch, most_keys));
+    let max_keys = 100;
+    let parsed = Bound::LINEAR.hold(patch.len(), || MergePatch::parse(patch, max_keys));
 
-    let Ok(taken) = taken else { return };
+    let Ok(parsed) = parsed else { return };
     let sets = |(_, patched): &&(_, Patched)| !matches!(patched, Patched::Delete);
-    assert!(taken.keys().iter().filter(sets).count() <= most_keys as usize);
+    assert!(parsed.keys().iter().filter(sets).count() <= max_keys as usize);
     if let Some(Value::Object(patch)) = json(patch) {
-        let keys: Vec<_> = taken.keys().iter().map(|(key, _)| key.as_str()).collect();
+        let keys: Vec<_> = parsed.keys().iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, patch.keys().collect::<Vec<_>>());
     }
 }

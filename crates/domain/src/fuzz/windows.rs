@@ -17,7 +17,7 @@ const POLICY: ThreadPolicy = ThreadPolicy {
 /// The first line of the input is the initial array. Each further line is a push: the number of elements to keep, or
 /// `-` to keep all elements, and then the new element.
 #[test]
-fn pushes_with_a_window_keep_the_newest_elements_as_a_plain_list_does() {
+fn pushes_with_a_window_match_a_plain_list() {
     fuzz("windows", |input| {
         let Some(text) = input.text() else { return };
         let (stored, pushes) = text.split_once('\n').unwrap_or((text, ""));

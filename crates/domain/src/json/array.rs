@@ -105,19 +105,19 @@ impl Array {
                 return;
             };
             self.capacity -= head.text.capacity();
-            let (gone_len, gone_bytes) = if head.len <= surplus {
-                let whole = (head.len, head.text.len());
+            let (removed_len, removed_bytes) = if head.len <= surplus {
+                let all_removed = (head.len, head.text.len());
                 self.chunks.pop_front();
-                whole
+                all_removed
             } else {
                 let head = Arc::make_mut(head);
-                let gone_bytes = head.cut(surplus);
+                let removed_bytes = head.cut(surplus);
                 self.capacity += head.text.capacity();
-                (surplus, gone_bytes)
+                (surplus, removed_bytes)
             };
-            surplus -= gone_len;
-            self.len -= gone_len;
-            self.bytes -= gone_bytes;
+            surplus -= removed_len;
+            self.len -= removed_len;
+            self.bytes -= removed_bytes;
         }
     }
 
@@ -130,19 +130,19 @@ impl Array {
                 break;
             };
             self.capacity -= tail.text.capacity();
-            let (gone_len, gone_bytes) = if tail.len <= surplus {
-                let whole = (tail.len, tail.text.len());
+            let (removed_len, removed_bytes) = if tail.len <= surplus {
+                let all_removed = (tail.len, tail.text.len());
                 self.chunks.pop_back();
-                whole
+                all_removed
             } else {
                 let tail = Arc::make_mut(tail);
-                let gone_bytes = tail.cut_end(surplus);
+                let removed_bytes = tail.cut_end(surplus);
                 self.capacity += tail.text.capacity();
-                (surplus, gone_bytes)
+                (surplus, removed_bytes)
             };
-            surplus -= gone_len;
-            self.len -= gone_len;
-            self.bytes -= gone_bytes;
+            surplus -= removed_len;
+            self.len -= removed_len;
+            self.bytes -= removed_bytes;
         }
         Json::from_compact(String::from_utf8(popped).expect("elements are whole texts"))
     }
@@ -157,18 +157,18 @@ impl Array {
     pub fn write_json(&self, from: usize, count: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let mut skip = from;
-        let mut left = count;
+        let mut remaining = count;
         for chunk in &self.chunks {
             if skip >= chunk.len {
                 skip -= chunk.len;
                 continue;
             }
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
-            let take = left.min(chunk.len - skip);
+            let take = remaining.min(chunk.len - skip);
             out.extend_from_slice(chunk.elements(skip, take));
-            left -= take;
+            remaining -= take;
             skip = 0;
         }
         close_array(start, out);
@@ -223,24 +223,24 @@ impl Chunk {
 
     /// Removes the first `count` elements, which must not be all of them. Returns the number of removed bytes.
     fn cut(&mut self, count: usize) -> usize {
-        let gone = self.border(count);
-        self.text.drain(..gone);
+        let removed_bytes = self.element_offset(count);
+        self.text.drain(..removed_bytes);
         if self.text.capacity() > 2 * self.text.len() {
             self.text.shrink_to_fit();
         }
         self.len -= count;
-        gone
+        removed_bytes
     }
 
     fn cut_end(&mut self, count: usize) -> usize {
-        let kept = self.border(self.len - count);
-        let gone = self.text.len() - kept;
-        self.text.truncate(kept);
+        let kept_bytes = self.element_offset(self.len - count);
+        let removed_bytes = self.text.len() - kept_bytes;
+        self.text.truncate(kept_bytes);
         if self.text.capacity() > 2 * self.text.len() {
             self.text.shrink_to_fit();
         }
         self.len -= count;
-        gone
+        removed_bytes
     }
 
     fn each(&self) -> impl Iterator<Item = &str> {
@@ -249,15 +249,16 @@ impl Chunk {
     }
 
     fn elements(&self, skip: usize, take: usize) -> &[u8] {
-        &self.text[self.border(skip)..self.border(skip + take)]
+        &self.text[self.element_offset(skip)..self.element_offset(skip + take)]
     }
 
-    fn border(&self, number: usize) -> usize {
-        if number == 0 {
+    /// Returns the byte offset of the line feed before the element at `index`, or the length of the text.
+    fn element_offset(&self, index: usize) -> usize {
+        if index == 0 {
             return 0;
         }
         memchr_iter(b'\n', &self.text)
-            .nth(number)
+            .nth(index)
             .unwrap_or(self.text.len())
     }
 }
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_larger_than_a_chunk_stands_alone() {
+    fn an_element_larger_than_a_chunk_gets_its_own_chunk() {
         let large = format!("\"{}\"", "x".repeat(3 * CHUNK_BYTES));
         let mut array = Array::default();
         for element in ["1", &large, "2"] {
@@ -288,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_as_a_plain_list(
+        fn an_array_behaves_like_a_plain_list(
             pushes in prop::collection::vec(
                 (1usize..900, prop::option::of(1usize..40), prop::option::weighted(0.2, 0usize..12)),
                 0..80,

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_and_values_are_no_integers() {
+    fn non_integers_are_rejected() {
         for text in ["1.0", "1e2", "\"1\"", "null", "{}", "-", "true"] {
             assert_eq!(add(text, 1), Err(IntegerError::NotAnInteger), "{text}");
         }

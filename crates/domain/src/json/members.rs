@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_found_whatever_they_hold() {
+    fn members_and_elements_are_split_correctly() {
         let object = r#"{"a":1,"b\"}":{"x":[1,{"y":"]}"}]},"c":"\\","d":[],"":null}"#;
 
         let found: Vec<_> = members(object).collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_found_however_its_name_is_written() {
+    fn a_member_is_found_by_escaped_and_repeated_names() {
         for object in [r#"{"a":1}"#, r#"{"a":0,"b":2,"a":1}"#, r#"{"\u0061":1}"#] {
             assert_eq!(member(object, "a"), Some("1"), "{object}");
         }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted_with_those_inside() {
+    fn nested_values_are_counted() {
         for (text, count) in [
             ("1", 1),
             (r#""a,[{""#, 1),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_key_given_twice_the_last_value_counts() {
+    fn the_last_value_of_a_repeated_key_wins() {
         let values = keyed_values(r#"{"b":1,"a":2,"\u0062":[3]}"#, 9).unwrap();
 
         let mut json = Vec::new();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_and_illegal_keys_are_no_state() {
+    fn non_objects_and_invalid_keys_are_rejected() {
         assert_eq!(
             keyed_values("[]", 9).unwrap_err(),
             ObjectFault::Object(ObjectError::NotAnObject)
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_keys_are_given_up_and_a_repeated_one_counts_once() {
+    fn too_many_keys_are_rejected_and_a_repeated_key_counts_once() {
         assert!(keyed_values(r#"{"a":1,"b":2,"a":3}"#, 2).is_ok());
         assert_eq!(
             keyed_values(r#"{"a":1,"b":2,"c":3}"#, 2).unwrap_err(),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_around_the_values_adds_no_level() {
+    fn the_enclosing_object_does_not_count_toward_the_depth() {
         let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
 
         assert!(keyed_values(&nested(512), 9).is_ok());

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_the_bytes_that_they_stand_for() {
+    fn escapes_are_decoded() {
         for (quoted, text) in [
             (r#""plain é""#, "plain é"),
             (r#""\u0061\"\\\/""#, "a\"\\/"),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_three_bytes_that_no_text_has() {
+    fn lone_surrogates_become_invalid_utf8() {
         assert_eq!(*unescaped(r#""\ud83d""#), [0xed, 0xa0, 0xbd]);
         assert_eq!(*unescaped(r#""\ud83d\u0061""#), [0xed, 0xa0, 0xbd, b'a']);
         assert_eq!(

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_media_type_is_taken_as_it_came() {
+    fn media_types_are_stored_unchanged() {
         for text in [
             "text/html",
             "TEXT/x; charset=\"utf 8\";a=b=c",

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_put_counts_the_version_up_and_keeps_what_was_counted() {
+    fn a_put_increments_the_version_and_keeps_the_use_count() {
         let mut first = Entry::put(None, &new(Some(MINUTE)), None, 1_000);
         first.note_use(2_000);
         let second = Entry::put(Some(&first), &new(None), None, 3_000);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_is_that_of_the_put_or_the_namespace_or_the_default() {
+    fn the_lifetime_comes_from_the_put_the_namespace_or_the_default() {
         let ends_ms = |own, default| Entry::put(None, &new(own), default, 1_000).head.expires_ms;
 
         assert_eq!(ends_ms(None, None), None);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_prolongs_an_entry_when_less_than_half_of_its_lifetime_is_left() {
+    fn a_use_renews_the_lifetime_once_less_than_half_is_left() {
         let mut entry = Entry::put(None, &new(Some(MINUTE)), None, 0);
 
         assert_eq!(entry.note_use(30_000), None);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precondition_is_about_the_entry_that_lives() {
+    fn a_precondition_applies_to_the_unexpired_entry() {
         let entry = Entry::put(None, &new(None), None, 0);
         let absent = Some(Precondition::Version(0));
 

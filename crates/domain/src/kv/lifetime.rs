@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_brought_within_bounds() {
+    fn requested_lifetimes_are_clamped() {
         let lives = |seconds| Lifetime::clamped(seconds);
         let millis = |ms| Some(Lifetime::For(Duration::from_millis(ms)));
         for (seconds, ms) in [

@@ -39,7 +39,7 @@ pub struct NamespaceChange {
 
 /// A position in the list of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NamespacePlace {
+pub struct NamespacePosition {
     /// When the namespace was created.
     pub created_ms: u64,
     /// The name.
@@ -49,8 +49,8 @@ pub struct NamespacePlace {
 impl NamespaceRecord {
     /// Returns the position in listings.
     #[must_use]
-    pub fn place(&self) -> NamespacePlace {
-        NamespacePlace {
+    pub fn position(&self) -> NamespacePosition {
+        NamespacePosition {
             created_ms: self.created_ms,
             namespace: self.namespace.clone(),
         }
@@ -106,7 +106,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn made() -> NamespaceRecord {
+    fn new_record() -> NamespaceRecord {
         NamespaceRecord::new(Namespace::new("n").unwrap(), 1_000)
     }
 
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_time_counts_from_its_change_and_each_use() {
-        let mut record = made();
+    fn idle_time_restarts_with_each_change_and_use() {
+        let mut record = new_record();
         assert!(record.lives(u64::MAX));
 
         record.change(idle(Some(MINUTE)), 2_000);
@@ -134,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn a_change_leaves_the_settings_that_it_does_not_name() {
-        let mut record = made();
+    fn a_change_leaves_other_settings_unchanged() {
+        let mut record = new_record();
         let forever = NamespaceChange {
             default_lifetime: Some(Some(Lifetime::Forever)),
             ..NamespaceChange::default()
@@ -144,6 +144,6 @@ mod tests {
         record.change(forever, 2_000);
         record.change(idle(Some(MINUTE)), 2_000);
         assert_eq!(record.default_lifetime, Some(Lifetime::Forever));
-        assert_eq!(record.place().created_ms, 1_000);
+        assert_eq!(record.position().created_ms, 1_000);
     }
 }

@@ -5,28 +5,28 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::member_text;
 
-const MARK: &str = "threadkeep:";
+const PREFIX: &str = "threadkeep:";
 const VERSION: &str = ":1\n";
 
 /// Encodes text together with its kind. The text is not encrypted, because every replica must be able to read it and
 /// the client knows the conversation anyway.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
-    STANDARD.encode(format!("{MARK}{kind}{VERSION}{text}"))
+    STANDARD.encode(format!("{PREFIX}{kind}{VERSION}{text}"))
 }
 
 /// Decodes the text in the `encrypted_content` of an item if the text is of the given kind.
 #[must_use]
 pub fn carried(kind: &str, item: &str) -> Option<String> {
     let text = decoded(item)?;
-    let text = text.strip_prefix(MARK)?.strip_prefix(kind)?;
+    let text = text.strip_prefix(PREFIX)?.strip_prefix(kind)?;
     text.strip_prefix(VERSION).map(str::to_owned)
 }
 
 /// Returns whether this service encoded the `encrypted_content` of an item.
 #[must_use]
 pub fn is_carried(item: &str) -> bool {
-    decoded(item).is_some_and(|text| text.starts_with(MARK))
+    decoded(item).is_some_and(|text| text.starts_with(PREFIX))
 }
 
 fn decoded(item: &str) -> Option<String> {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_comes_back_from_an_item_of_its_kind() {
+    fn text_is_decoded_only_as_its_own_kind() {
         let item = |content: &str| format!(r#"{{"type":"a","encrypted_content":"{content}"}}"#);
         let own = item(&carry("compaction", "Ada said \"é\".\n"));
 

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_read_back_as_a_message_of_the_user() {
+    fn a_summary_becomes_a_user_message() {
         let item = compaction_item("cmp_1", "Ada said \"é\".\n");
 
         assert!(!is_foreign_compaction(item.as_str()));
@@ -59,9 +59,9 @@ mod tests {
     }
 
     #[test]
-    fn other_compactions_and_items_stay_as_they_are() {
-        let mut marked = compaction_item("cmp_1", "a").as_str().to_owned();
-        marked.insert(marked.len() - 2, '!');
+    fn foreign_compactions_and_other_items_are_unchanged() {
+        let mut corrupted = compaction_item("cmp_1", "a").as_str().to_owned();
+        corrupted.insert(corrupted.len() - 2, '!');
         for (item, is_foreign) in [
             (
                 r#"{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}"#,
@@ -73,7 +73,7 @@ mod tests {
             ),
             (r#"{"type":"compaction","encrypted_content":7}"#, true),
             (r#"{"type":"compaction"}"#, true),
-            (&*marked, true),
+            (&*corrupted, true),
             (r#"{"type":"message","role":"user","content":[]}"#, false),
             (r#"{"type":"reasoning","encrypted_content":"x"}"#, false),
             ("{}", false),

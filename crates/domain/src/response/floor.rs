@@ -69,15 +69,15 @@ impl ThreadFloor<'_> {
         let held = last.held(now_ms)?;
         let holder = Some(last.token());
         // if the thread was rotated, an ended response may still hold the turn
-        let is_left = self
+        let is_stale = self
             .last
             .is_some_and(|last| last.answer.is_some() && last.took_turn() && last.turn == holder);
-        if is_left || holder == Some(token) || holder == self.before.map(HeldResponse::token) {
+        if is_stale || holder == Some(token) || holder == self.before.map(HeldResponse::token) {
             return None;
         }
         last.await_end();
-        let works = |last: &HeldResponse| last.answer.is_none() && last.turn == holder;
-        let by = last.response().filter(|_| self.last.is_some_and(works));
+        let is_active = |last: &HeldResponse| last.answer.is_none() && last.turn == holder;
+        let by = last.response().filter(|_| self.last.is_some_and(is_active));
         let left = Duration::from_millis(held.ends_ms - now_ms);
         Some(Begun::Locked { by, left })
     }

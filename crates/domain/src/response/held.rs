@@ -1,4 +1,4 @@
-//! Holds the stored state of a response, and checks the steps of its driver.
+//! Holds the stored state of a response, and checks the steps of its driver, the task that runs the response.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use bytes::Bytes;
 
 use super::ResponseId;
 use super::steps::{
-    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told,
+    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseEvents, ResponseView,
 };
 use crate::scope::ScopeId;
 use crate::threads::turn::{LastTurn, check_turn};
 use crate::{Fingerprint, Heap, Life, Refusal, TurnToken, heap, millis};
 
-/// Returns how long to keep a response. In the scope of a thread, `wanted` is limited to the longer of `archive` and
+/// Returns how long to keep a response. In the scope of a thread, `requested` is limited to the longer of `archive` and
 /// two days.
-pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {
+pub fn response_ttl(scope: &ScopeId, requested: Duration, archive: Duration) -> Duration {
     match scope.thread() {
-        Some(_) => wanted.min(archive.max(2 * DAY)),
-        None => wanted,
+        Some(_) => requested.min(archive.max(2 * DAY)),
+        None => requested,
     }
 }
 
@@ -240,7 +240,7 @@ impl HeldResponse {
 
     /// Appends events. The first field of `events` is the number of the first event. Only the first append extends the
     /// lifetime of the response.
-    pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
+    pub fn append_events(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);
         if is_first {
@@ -249,8 +249,8 @@ impl HeldResponse {
     }
 
     fn add_events(&mut self, (first, events): (u64, &[Bytes])) {
-        let known = self.events.len() as u64 - first;
-        for event in events.iter().skip(known as usize) {
+        let stored = self.events.len() as u64 - first;
+        for event in events.iter().skip(stored as usize) {
             self.text_bytes += heap::block(event.len());
             self.events.push(Bytes::copy_from_slice(event));
         }
@@ -309,12 +309,12 @@ impl HeldResponse {
     }
 
     /// Returns up to `limit` events, starting with event number `from`. Returns `None` if the events have expired.
-    pub fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
+    pub fn read_events(&self, from: u64, limit: usize, now_ms: u64) -> Option<ResponseEvents> {
         if !self.events.is_empty() && self.events_end_ms <= now_ms {
             return None;
         }
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        Some(Told {
+        Some(ResponseEvents {
             events: self
                 .events
                 .iter()

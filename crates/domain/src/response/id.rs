@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_as_it_was_written_and_names_its_bucket() {
+    fn an_id_round_trips_and_contains_its_bucket() {
         let id = ResponseId::in_bucket(0xa7, [0xff; BYTES]);
 
         assert_eq!(id.to_string(), format!("resp_a7{}", "ff".repeat(15)));

@@ -44,7 +44,7 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// Name of the member that contains the number of the model answer. The calls of an answer and the items that follow
+/// Name of the member with the sequence number of a model answer. The tool calls of the answer and the items that follow
 /// them have this member.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
@@ -97,10 +97,10 @@ fn read(text: &str) -> Option<Part<'_>> {
 }
 
 /// Converts an item that is neither a call nor a result. Drops messages with unknown roles or no content parts.
-fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
+fn convert_other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
     match item {
         Item::Message { role, content } => Some(PromptItem::Message {
-            role: ROLES.into_iter().find(|known| known == role)?,
+            role: ROLES.into_iter().find(|name| name == role)?,
             content: content.filter(|content| content.starts_with('['))?,
             item: text,
         }),
@@ -130,11 +130,11 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 result,
             }) => {
                 // consecutive client calls without a step form one answer; server calls without a step do not
-                let its = (step, result.is_some() && step.is_none());
-                if answer.is_some_and(|answer| answer != its || its.1) {
+                let origin = (step, result.is_some() && step.is_none());
+                if answer.is_some_and(|answer| answer != origin || origin.1) {
                     prompt.append(&mut open);
                 }
-                answer = Some(its);
+                answer = Some(origin);
                 let CallResult { output, is_error } = result.unwrap_or_else(|| {
                     let output = outputs.get_mut(&id).and_then(VecDeque::pop_front);
                     CallResult {
@@ -158,11 +158,12 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
             }
             Item::Output { .. } => prompt.append(&mut open),
             item => {
-                let Some(item) = other(text, &item) else {
+                let Some(item) = convert_other(text, &item) else {
                     continue;
                 };
-                let goes_on = step.is_some() && answer.is_some_and(|answer| answer.0 == step);
-                if !goes_on {
+                let continues_answer =
+                    step.is_some() && answer.is_some_and(|answer| answer.0 == step);
+                if !continues_answer {
                     prompt.append(&mut open);
                 }
                 prompt.push(item);
@@ -240,8 +241,8 @@ mod tests {
                 None,
             ),
         ] {
-            let found = output_without_call(before.iter().copied(), input.iter().copied());
-            assert_eq!(found, expected, "{before:?} {input:?}");
+            let index = output_without_call(before.iter().copied(), input.iter().copied());
+            assert_eq!(index, expected, "{before:?} {input:?}");
         }
     }
 
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_used_twice_is_made_distinct_with_its_result() {
+    fn repeated_call_ids_are_made_unique() {
         let (a, to_a) = (call("a"), output("a", "1"));
         let again = output("a", "2");
 
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_the_server_ran_is_a_call_and_its_result() {
+    fn a_server_call_becomes_a_call_and_a_result() {
         let done = r#"{"type":"mcp_call","id":"mcp_1","call_id":"c","name":"kv_list","arguments":"{}","output":"{\"keys\":[]}","error":null}"#;
         let mistake = r#"{"type":"mcp_call","id":"mcp_2","name":"kv_get","arguments":"{}","output":null,"error":"no \"tool\""}"#;
 
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_answer_stand_before_their_results() {
+    fn calls_of_one_answer_precede_their_results() {
         let ran = |id: &str, step: u32| {
             format!(
                 r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":{step}}}"#
@@ -357,16 +358,16 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_behind_all_of_their_answer() {
+    fn results_follow_their_whole_answer() {
         let ran = |id: &str| {
             format!(
                 r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":1}}"#
             )
         };
         let thought = r#"{"type":"reasoning","step":1}"#;
-        let said = r#"{"type":"message","role":"assistant","content":[],"step":1}"#;
-        let later = said.replace(r#","step":1"#, "");
-        let items = [&ran("a"), thought, &ran("b"), said, &later].map(str::to_owned);
+        let message = r#"{"type":"message","role":"assistant","content":[],"step":1}"#;
+        let later = message.replace(r#","step":1"#, "");
+        let items = [&ran("a"), thought, &ran("b"), message, &later].map(str::to_owned);
 
         let shown = shown(&items.each_ref().map(String::as_str));
 
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn searches_and_images_of_this_server_are_calls_and_those_of_others_are_not() {
+    fn only_searches_and_images_of_this_server_are_calls() {
         let search = r#"{"type":"web_search_call","id":"ws_1","call_id":"c","arguments":"{}","output":null,"error":"no","code":"WEB_SEARCH_FAILED"}"#;
         let image = r#"{"type":"image_generation_call","id":"ig_1","call_id":"d","result":null,"output":"{}"}"#;
         let theirs = r#"{"type":"web_search_call","id":"ws_2","action":{"type":"search"}}"#;
@@ -404,8 +405,8 @@ mod tests {
     }
 
     #[test]
-    fn foreign_values_are_left_out() {
-        for odd in [
+    fn malformed_items_are_dropped() {
+        for malformed in [
             "7",
             "[]",
             "{}",
@@ -413,7 +414,7 @@ mod tests {
             r#"{"type":"message","role":"tool","content":[]}"#,
             r#"{"type":"function_call","name":"f"}"#,
         ] {
-            assert_eq!(shown(&[odd]), <[&str; 0]>::default(), "{odd}");
+            assert_eq!(shown(&[malformed]), <[&str; 0]>::default(), "{malformed}");
         }
     }
 }

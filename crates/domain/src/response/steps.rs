@@ -136,7 +136,7 @@ pub struct ResponseView {
 
 /// Events of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ResponseEvents {
     /// Consecutive events.
     pub events: Vec<Bytes>,
     /// Whether the response has ended. If so, an empty `events` list means that there are no later events.

@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Examines the next older item. Returns whether the window needs still older items.
+    /// Examines the next older item. Returns whether the window needs older items.
     pub fn admit(&mut self, item: &str) -> bool {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_does_not_fit_is_left_out_as_a_whole() {
+    fn an_exchange_that_does_not_fit_is_omitted_entirely() {
         let items = [USER, CALL, OTHER, USER, OTHER];
         let last = USER.len() + OTHER.len();
 

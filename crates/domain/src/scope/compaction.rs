@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
-/// How long a segment keeps the original items by default: one week.
+/// How long a segment keeps the original items of a compaction by default: one week.
 pub const DEFAULT_ORIGINALS_TTL: Duration = Duration::from_secs(604_800);
 /// Maximum number of items that can follow the compacted items. A compaction rewrites each following item.
 pub const LATER_ITEMS_MAX: usize = 500;

@@ -189,9 +189,9 @@ impl ScopeDocument {
         }
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
-        let left = before - self.history.summary().len();
+        let removed_count = before - self.history.summary().len();
         // removing an item from a segment does not change the length of the history
-        let removed = left.max(taken.len() as u64);
+        let removed = removed_count.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();
         }
@@ -230,12 +230,12 @@ impl ScopeDocument {
         if expected_record.is_some_and(|expected| self.record.as_ref() != Some(expected)) {
             return Err(Refusal::Changed);
         }
-        let its = Stamp {
+        let current_tasks = Stamp {
             version: self.tasks_version,
             life: stamp.life,
         };
         let expected_tasks = write.tasks.and_then(|tasks| tasks.expected);
-        if expected_tasks.is_some_and(|expected| expected != its) {
+        if expected_tasks.is_some_and(|expected| expected != current_tasks) {
             return Err(Refusal::Changed);
         }
         Ok(())
@@ -306,20 +306,20 @@ fn run_one(
             ttl,
             if_absent,
         } => {
-            let is_free = draft.get(key).is_none();
-            if is_free || !if_absent {
+            let is_absent = draft.get(key).is_none();
+            if is_absent || !if_absent {
                 let expires_ms = ttl.map(|ttl| now_ms.saturating_add(crate::millis(ttl)));
                 let value = value.clone();
                 draft.put(key, Some(Entry { value, expires_ms }));
             }
-            KvAnswer::Set(is_free || !if_absent)
+            KvAnswer::Set(is_absent || !if_absent)
         }
         KvOperation::Delete { key } => {
-            let was_there = draft.get(key).is_some();
-            if was_there {
+            let existed = draft.get(key).is_some();
+            if existed {
                 draft.put(key, None);
             }
-            KvAnswer::Deleted(was_there)
+            KvAnswer::Deleted(existed)
         }
         KvOperation::Increment { key, by } => {
             let old = draft.get(key);

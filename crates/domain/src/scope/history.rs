@@ -67,7 +67,7 @@ pub enum Removal<'a> {
 #[derive(Debug)]
 pub(crate) enum Removed {
     All,
-    Places(Vec<u64>),
+    Positions(Vec<u64>),
     Original(ItemId),
 }
 
@@ -97,11 +97,12 @@ pub struct HistorySummary {
 #[derive(Debug, Clone)]
 pub struct History {
     items: VecDeque<StoredItem>,
-    known: HashMap<ItemId, (u64, Fingerprint)>,
+    /// The position of each item, and the digest of its value.
+    by_id: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
     /// Id digests and positions of recently removed or dropped items, newest last. Clearing the whole history adds no
     /// entries.
-    marks: VecDeque<(Fingerprint, u64)>,
+    removed_ids: VecDeque<(Fingerprint, u64)>,
     segments: Segments,
     heap_bytes: u64,
 }
@@ -122,7 +123,7 @@ impl ItemId {
         Self(format!("item_{}", hex::encode(digits)).into())
     }
 
-    fn mark(&self) -> Fingerprint {
+    fn digest(&self) -> Fingerprint {
         Fingerprint::of(&[self.0.as_bytes()])
     }
 
@@ -181,7 +182,7 @@ impl Removed {
     fn has(&self, seq: u64) -> bool {
         match self {
             Self::All => true,
-            Self::Places(places) => places.binary_search(&seq).is_ok(),
+            Self::Positions(positions) => positions.binary_search(&seq).is_ok(),
             Self::Original(_) => false,
         }
     }
@@ -221,9 +222,9 @@ impl Default for History {
     fn default() -> Self {
         Self {
             items: VecDeque::new(),
-            known: HashMap::new(),
+            by_id: HashMap::new(),
             summary: HistorySummary::EMPTY,
-            marks: VecDeque::new(),
+            removed_ids: VecDeque::new(),
             segments: Segments::default(),
             heap_bytes: 0,
         }
@@ -233,8 +234,8 @@ impl Default for History {
 impl Heap for History {
     fn heap_bytes(&self) -> u64 {
         heap::array::<StoredItem>(self.items.capacity())
-            + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
-            + heap::array::<(Fingerprint, u64)>(self.marks.capacity())
+            + heap::table::<(ItemId, (u64, Fingerprint))>(self.by_id.capacity())
+            + heap::array::<(Fingerprint, u64)>(self.removed_ids.capacity())
             + self.segments.heap_bytes()
             + self.heap_bytes
     }
@@ -252,7 +253,7 @@ impl Heap for StoredItem {
     }
 }
 
-/// Counts the id twice, because `known` holds a copy.
+/// Counts the id twice, because `by_id` holds a copy.
 fn held_bytes(item: &StoredItem) -> u64 {
     item.id.heap_bytes() + item.heap_bytes()
 }
@@ -285,36 +286,36 @@ impl History {
 
     /// Returns the position of an item.
     #[must_use]
-    pub fn place(&self, id: &ItemId) -> Option<u64> {
-        self.known.get(id).map(|(seq, _)| *seq)
+    pub fn position(&self, id: &ItemId) -> Option<u64> {
+        self.by_id.get(id).map(|(seq, _)| *seq)
     }
 
     /// Returns the position of an item that is in a segment, or was recently removed or dropped. Returns `None` for an
     /// item that was removed when the whole history was cleared.
     #[must_use]
-    pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
-        let mark = id.mark();
-        let mut marks = self.marks.iter().rev();
-        let marked = marks.find(|(known, _)| *known == mark);
-        let marked = marked.map(|(_, seq)| *seq);
-        marked.or_else(|| self.segments.known(id).map(|(seq, _)| *seq))
+    pub fn removed_position(&self, id: &ItemId) -> Option<u64> {
+        let digest = id.digest();
+        let mut removed = self.removed_ids.iter().rev();
+        let position = removed.find(|(other, _)| *other == digest);
+        let position = position.map(|(_, seq)| *seq);
+        position.or_else(|| self.segments.find(id).map(|(seq, _)| *seq))
     }
 
     pub(super) fn of_items(items: Vec<StoredItem>, next_seq: u64) -> Self {
-        let known = |item: &StoredItem| (item.id.clone(), (item.seq, item.fingerprint()));
+        let index_entry = |item: &StoredItem| (item.id.clone(), (item.seq, item.fingerprint()));
         let mut history = Self {
-            known: items.iter().map(known).collect(),
+            by_id: items.iter().map(index_entry).collect(),
             heap_bytes: items.iter().map(held_bytes).sum(),
             summary: HistorySummary {
                 next_seq,
                 bytes: items.iter().map(StoredItem::cost_bytes).sum(),
                 ..HistorySummary::EMPTY
             },
-            marks: VecDeque::new(),
+            removed_ids: VecDeque::new(),
             segments: Segments::default(),
             items: items.into(),
         };
-        history.count();
+        history.update_summary();
         history
     }
 
@@ -323,14 +324,14 @@ impl History {
     }
 
     pub(crate) fn find(&self, removal: Option<Removal<'_>>) -> Removed {
-        let mut places = match removal {
+        let mut positions = match removal {
             None => Vec::new(),
             Some(Removal::All) => return Removed::All,
-            Some(Removal::Item(id)) if self.segments.known(id).is_some() => {
+            Some(Removal::Item(id)) if self.segments.find(id).is_some() => {
                 return Removed::Original(id.clone());
             }
             Some(Removal::Item(id)) => self
-                .known
+                .by_id
                 .get(id)
                 .map(|(seq, _)| *seq)
                 .into_iter()
@@ -349,15 +350,15 @@ impl History {
                     .collect()
             }
         };
-        places.sort_unstable();
-        Removed::Places(places)
+        positions.sort_unstable();
+        Removed::Positions(positions)
     }
 
     fn bytes_without(&self, removed: &Removed) -> u64 {
         match removed {
             Removed::All => 0,
-            Removed::Places(places) => {
-                let items = places.iter().map(|seq| &self.items[self.index(*seq)]);
+            Removed::Positions(positions) => {
+                let items = positions.iter().map(|seq| &self.items[self.index(*seq)]);
                 self.summary.bytes - items.map(StoredItem::cost_bytes).sum::<u64>()
             }
             Removed::Original(_) => self.summary.bytes,
@@ -376,12 +377,12 @@ impl History {
         let (mut next_seq, mut added) = (self.summary.next_seq, 0);
         for (index, item) in items.iter().enumerate() {
             let fingerprint = item.fingerprint();
-            let known = self.known.get(&item.id);
-            let known = known.filter(|(seq, _)| !removed.has(*seq));
-            let original = self.segments.known(&item.id);
+            let existing = self.by_id.get(&item.id);
+            let existing = existing.filter(|(seq, _)| !removed.has(*seq));
+            let original = self.segments.find(&item.id);
             let original = original.filter(|_| removed.keeps_id(&item.id));
-            match known.or(original).or_else(|| new.get(&item.id)) {
-                Some((seq, known)) if *known == fingerprint => appended.push(Appended {
+            match existing.or(original).or_else(|| new.get(&item.id)) {
+                Some((seq, existing)) if *existing == fingerprint => appended.push(Appended {
                     seq: *seq,
                     repeated: true,
                 }),
@@ -399,12 +400,12 @@ impl History {
         }
         let size_bytes = self.bytes_without(removed);
         let attempted_bytes = size_bytes + added;
-        let room = if limit.drops_oldest {
+        let counted_bytes = if limit.drops_oldest {
             added
         } else {
             attempted_bytes
         };
-        if room > limit.max_bytes && added > 0 {
+        if counted_bytes > limit.max_bytes && added > 0 {
             return Err(Refusal::HistoryTooLarge {
                 limit_bytes: limit.max_bytes,
                 size_bytes,
@@ -416,57 +417,58 @@ impl History {
 
     /// Removes items, and returns them in order. Returns no items for [`Removed::All`].
     pub(crate) fn remove(&mut self, removed: Removed) -> Vec<StoredItem> {
-        let places = match removed {
+        let positions = match removed {
             Removed::All => {
                 let next_seq = self.summary.next_seq;
-                let marks = mem::take(&mut self.marks);
+                let removed_ids = mem::take(&mut self.removed_ids);
                 *self = Self {
-                    marks,
+                    removed_ids,
                     segments: self.segments.cleared(),
                     ..Self::default()
                 };
                 self.summary.next_seq = next_seq;
-                self.count();
+                self.update_summary();
                 return Vec::new();
             }
-            Removed::Places(places) => places,
+            Removed::Positions(positions) => positions,
             Removed::Original(id) => {
-                let gone = self.segments.remove(&id);
-                if let Some(gone) = &gone {
-                    self.mark(gone);
+                let item = self.segments.remove(&id);
+                if let Some(item) = &item {
+                    self.record_removed(item);
                 }
-                return gone.into_iter().collect();
+                return item.into_iter().collect();
             }
         };
-        let mut gone = Vec::with_capacity(places.len());
+        let mut items = Vec::with_capacity(positions.len());
         // remove the newest items first, because removing an item from the end moves no other items
-        for seq in places.into_iter().rev() {
-            gone.extend(self.items.remove(self.index(seq)));
+        for seq in positions.into_iter().rev() {
+            items.extend(self.items.remove(self.index(seq)));
         }
-        for item in &gone {
+        for item in &items {
             self.forget(item);
         }
         self.release();
-        self.count();
-        gone.reverse();
-        for item in &gone {
-            self.mark(item);
+        self.update_summary();
+        items.reverse();
+        for item in &items {
+            self.record_removed(item);
         }
-        gone
+        items
     }
 
     fn release(&mut self) {
         if self.items.len() < self.items.capacity() / 4 {
             self.items.shrink_to(2 * self.items.len());
-            self.known.shrink_to(2 * self.items.len());
+            self.by_id.shrink_to(2 * self.items.len());
         }
     }
 
-    fn mark(&mut self, gone: &StoredItem) {
-        if self.marks.len() == REMOVED_IDS_MAX {
-            self.marks.pop_front();
+    fn record_removed(&mut self, removed: &StoredItem) {
+        if self.removed_ids.len() == REMOVED_IDS_MAX {
+            self.removed_ids.pop_front();
         }
-        self.marks.push_back((gone.id.mark(), gone.seq));
+        self.removed_ids
+            .push_back((removed.id.digest(), removed.seq));
     }
 
     pub(crate) fn append(
@@ -480,40 +482,40 @@ impl History {
             if planned.repeated {
                 continue;
             }
-            let kept = StoredItem {
+            let stored = StoredItem {
                 seq: planned.seq,
                 id: item.id.clone(),
                 at_ms: now_ms,
                 value: item.value.clone(),
             };
             self.summary.next_seq = planned.seq + 1;
-            self.remember(&kept);
-            self.items.push_back(kept);
+            self.remember(&stored);
+            self.items.push_back(stored);
         }
         while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
             let Some(oldest) = self.items.pop_front() else {
                 break;
             };
             self.forget(&oldest);
-            self.mark(&oldest);
+            self.record_removed(&oldest);
         }
-        self.count();
+        self.update_summary();
     }
 
     fn remember(&mut self, item: &StoredItem) {
-        let known = (item.seq, item.fingerprint());
-        self.known.insert(item.id.clone(), known);
+        let index_entry = (item.seq, item.fingerprint());
+        self.by_id.insert(item.id.clone(), index_entry);
         self.summary.bytes += item.cost_bytes();
         self.heap_bytes += held_bytes(item);
     }
 
     fn forget(&mut self, item: &StoredItem) {
-        self.known.remove(&item.id);
+        self.by_id.remove(&item.id);
         self.summary.bytes -= item.cost_bytes();
         self.heap_bytes -= held_bytes(item);
     }
 
-    fn count(&mut self) {
+    fn update_summary(&mut self) {
         let next_seq = self.summary.next_seq;
         let first_seq = self.items.front().map_or(next_seq, |oldest| oldest.seq);
         self.summary.first_seq = first_seq;

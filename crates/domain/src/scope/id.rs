@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_in_other_spellings_are_the_same_scope() {
+    fn uuids_match_regardless_of_case() {
         let plain: Scope = "run:6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11".parse().unwrap();
         let upper: Scope = "run:6C8B7F2E-3F4A-4A65-9C1E-0F9F3C7C2D11".parse().unwrap();
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_scopes() {
+    fn invalid_scopes_are_rejected() {
         for (text, error) in [
             ("", ScopeError::Kind),
             ("Request", ScopeError::Kind),

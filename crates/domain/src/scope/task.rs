@@ -112,19 +112,19 @@ impl FromStr for TaskStatus {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        known.ok_or(())
+        let status = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        status.ok_or(())
     }
 }
 
 impl TaskList {
     /// Creates a list. Tasks without an id get the smallest unused numbers as ids.
     pub fn new(tasks: Vec<NewTask>) -> Result<Self, TaskError> {
-        let given: HashSet<String> = tasks.iter().filter_map(|task| task.id.clone()).collect();
+        let explicit: HashSet<String> = tasks.iter().filter_map(|task| task.id.clone()).collect();
         let mut free = (1_u64..).map(|number| number.to_string());
         let tasks = tasks.into_iter().map(|task| Task {
             id: task.id.unwrap_or_else(|| {
-                let free = free.find(|id| !given.contains(id));
+                let free = free.find(|id| !explicit.contains(id));
                 free.expect("numbers do not end")
             }),
             content: task.content,
@@ -270,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn tasks_without_an_id_get_the_smallest_number_that_is_free() {
-        let given = vec![
+    fn tasks_without_an_id_get_the_smallest_unused_number() {
+        let tasks = vec![
             task("a", TaskStatus::Pending),
             with_id("1", "b"),
             task("c", TaskStatus::Completed),
         ];
 
-        let list = TaskList::new(given).unwrap();
+        let list = TaskList::new(tasks).unwrap();
 
         let ids: Vec<_> = list.tasks().iter().map(|task| task.id.as_str()).collect();
         assert_eq!(ids, ["2", "1", "3"]);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn one_task_is_changed_by_id_or_place() {
+    fn a_task_is_changed_by_id_or_index() {
         let list = TaskList::new(vec![task("a", TaskStatus::Pending), with_id("x", "b")]).unwrap();
         let done = TaskChange {
             status: Some(TaskStatus::Completed),
@@ -294,8 +294,8 @@ mod tests {
 
         let by_id = list.update(&TaskRef::Id("x".into()), &done).unwrap();
         assert_eq!(by_id.tasks()[1].status, TaskStatus::Completed);
-        let by_place = list.update(&TaskRef::Index(0), &done).unwrap();
-        assert_eq!(by_place.tasks()[0].status, TaskStatus::Completed);
+        let by_index = list.update(&TaskRef::Index(0), &done).unwrap();
+        assert_eq!(by_index.tasks()[0].status, TaskStatus::Completed);
         let none = list.update(&TaskRef::Index(2), &done);
         assert_eq!(none, Err(TaskError::NotFound));
         let none = list.update(&TaskRef::Id("y".into()), &done);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_work_is_dropped_neither_by_leaving_it_out_nor_by_merging_two() {
+    fn unfinished_tasks_cannot_be_omitted_or_merged() {
         use TaskStatus::{Completed, InProgress, Pending};
         let list = TaskList::new(vec![
             task("a", Pending),

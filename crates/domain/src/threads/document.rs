@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_operation_undoes_the_ones_before() {
+    fn a_failing_operation_undoes_earlier_operations() {
         let mut document = Document::default();
         document
             .apply(&[set("a", "1"), set("b", "[1]")], &ThreadPolicy::THREAD)
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn pushes_to_a_large_array_share_one_copy_of_it() {
+    fn pushes_in_one_write_copy_a_large_array_once() {
         let key = Key::new("k").unwrap();
         let mut document = Document::default();
         let policy = ThreadPolicy {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_read_from_its_text_is_the_same_state() {
+    fn a_state_round_trips_through_its_text() {
         let mut document = Document::default();
         document
             .apply(

@@ -57,9 +57,9 @@ pub struct Import<'a> {
     pub origin: Option<Origin>,
     /// The effect on an existing thread.
     pub if_exists: IfExists,
-    /// Whether the owner has reserved room for the thread. If not, an import that needs room is
-    /// [rejected](Refusal::NoPlace).
-    pub has_place: bool,
+    /// Whether the thread is reserved against the owner's limit. If not, an import that adds a thread to an owner is
+    /// [rejected](Refusal::NoReservation).
+    pub has_reservation: bool,
     /// The turn under which the caller replaces a thread.
     pub turn: Option<TurnToken>,
     /// The idempotency key.
@@ -102,8 +102,8 @@ pub struct Fork<'a> {
     pub metadata: Option<&'a Json>,
     /// The owner; by default, the owner of the source.
     pub owner: Option<&'a Owner>,
-    /// See [`Import::has_place`].
-    pub has_place: bool,
+    /// See [`Import::has_reservation`].
+    pub has_reservation: bool,
     /// The idle TTL; by default, that of the source.
     pub ttl: Option<Duration>,
     /// Conditions on the source. The idempotency key is stored with the new thread.
@@ -138,7 +138,7 @@ impl Included {
 impl Origin {
     #[doc(hidden)]
     #[must_use]
-    pub fn mark(&self, metadata: &Json) -> Json {
+    pub fn add_to(&self, metadata: &Json) -> Json {
         let (before, after) = Self::around_version(metadata, &self.id);
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
@@ -172,7 +172,7 @@ impl Fork<'_> {
             image,
             origin: Some(origin),
             if_exists: IfExists::Fail,
-            has_place: self.has_place,
+            has_reservation: self.has_reservation,
             turn: None,
             idempotency: self.conditions.idempotency,
             policy: self.policy,
@@ -196,7 +196,7 @@ impl Fork<'_> {
             id: *source,
             version,
         };
-        thread.metadata = origin.mark(self.metadata.unwrap_or(&thread.metadata));
+        thread.metadata = origin.add_to(self.metadata.unwrap_or(&thread.metadata));
         thread.stamp = Stamp {
             version: 1,
             life: Life::default(),
@@ -247,25 +247,25 @@ mod tests {
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn a_fork_says_in_its_metadata_what_it_is_a_copy_of() {
+    fn a_fork_records_its_origin_in_its_metadata() {
         let origin = Origin {
             id: ID.parse().unwrap(),
             version: 7,
         };
-        let mark = format!(r#""forked_from":{{"thread_id":"{ID}","version":7}}"#);
-        for (metadata, marked) in [
-            ("{}", format!("{{{mark}}}")),
+        let forked_from = format!(r#""forked_from":{{"thread_id":"{ID}","version":7}}"#);
+        for (metadata, expected) in [
+            ("{}", format!("{{{forked_from}}}")),
             (
                 r#"{"a":{"b":{}}}"#,
-                format!(r#"{{"a":{{"b":{{}}}},{mark}}}"#),
+                format!(r#"{{"a":{{"b":{{}}}},{forked_from}}}"#),
             ),
             (
                 r#"{"forked_from":{"thread_id":"x","version":1},"n":1.0,"null":null}"#,
-                format!(r#"{{"n":1.0,"null":null,{mark}}}"#),
+                format!(r#"{{"n":1.0,"null":null,{forked_from}}}"#),
             ),
         ] {
             let metadata = Json::parse(metadata).unwrap();
-            assert_eq!(origin.mark(&metadata).as_str(), marked);
+            assert_eq!(origin.add_to(&metadata).as_str(), expected);
         }
     }
 }

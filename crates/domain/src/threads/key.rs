@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_form_is_what_a_json_library_writes() {
+    fn encoded_keys_match_a_json_library() {
         let controls: String = ('\0'..='\u{20}').chain(['\u{7f}']).collect();
         for text in [
             "plain",

@@ -68,8 +68,8 @@ impl Operation {
 
 /// Returns the items to append to the history, with the indexes of their operations.
 pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &HistoryItem)> {
-    let places = operations.iter().enumerate();
-    places.filter_map(|(index, operation)| match operation {
+    let indexed = operations.iter().enumerate();
+    indexed.filter_map(|(index, operation)| match operation {
         Operation::Append(item) => Some((index, item)),
         _ => None,
     })
@@ -77,11 +77,11 @@ pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &Histor
 
 /// Checks that no push exceeds the maximum nesting depth. The array around the value counts as a level.
 pub fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
-    let found = operations.iter().position(|operation| match operation {
+    let too_deep = operations.iter().position(|operation| match operation {
         Operation::Push { value, .. } => is_deeper_than(MAX_DEPTH - 1, value.as_str()),
         _ => false,
     });
-    found.map_or(Ok(()), |operation| Err(Refusal::TooDeep { operation }))
+    too_deep.map_or(Ok(()), |operation| Err(Refusal::TooDeep { operation }))
 }
 
 /// The effect of a push on a value that is not an array.

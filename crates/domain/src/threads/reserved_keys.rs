@@ -13,7 +13,7 @@ pub struct ReservedKeys(Arc<[Pattern]>);
 #[derive(Debug, Clone)]
 enum Pattern {
     Key(Key),
-    Beginning(Box<str>),
+    Prefix(Box<str>),
 }
 
 /// Maximum number of patterns. Limits the cost of a write, because each pattern is compared with each key.
@@ -36,12 +36,12 @@ impl ReservedKeys {
         if self.is_empty() {
             return Ok(());
         }
-        let found = operations.iter().position(|operation| match operation {
+        let reserved = operations.iter().position(|operation| match operation {
             Operation::Append(_) => false,
             Operation::Clear => true,
             _ => operation.key().is_some_and(|key| self.contains(key)),
         });
-        match found {
+        match reserved {
             Some(operation) => Err(Refusal::KeyReserved { operation }),
             None => Ok(()),
         }
@@ -50,7 +50,7 @@ impl ReservedKeys {
     fn contains(&self, key: &Key) -> bool {
         self.0.iter().any(|pattern| match pattern {
             Pattern::Key(reserved) => reserved == key,
-            Pattern::Beginning(beginning) => key.as_str().starts_with(&**beginning),
+            Pattern::Prefix(prefix) => key.as_str().starts_with(&**prefix),
         })
     }
 }
@@ -76,7 +76,7 @@ fn pattern(text: &str) -> Result<Pattern, ReservedKeysError> {
     let key = Key::new(text).map_err(|_| ReservedKeysError)?;
     match text.split_once('*') {
         None => Ok(Pattern::Key(key)),
-        Some((beginning, "")) => Ok(Pattern::Beginning(beginning.into())),
+        Some((prefix, "")) => Ok(Pattern::Prefix(prefix.into())),
         Some(_) => Err(ReservedKeysError),
     }
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_one_key_or_for_all_with_its_beginning() {
+    fn a_pattern_matches_one_key_or_a_prefix() {
         let reserved: ReservedKeys = " messages, assistant.* ,".parse().unwrap();
         for (key, is_reserved) in [
             ("messages", true),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_another_pattern_is_refused() {
+    fn malformed_patterns_are_rejected() {
         for list in ["a*b", "*a", "**", &"x".repeat(257), &"a,".repeat(65)] {
             assert!(list.parse::<ReservedKeys>().is_err(), "{list}");
         }

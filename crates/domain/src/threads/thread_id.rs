@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_id_is_legal_and_differs_from_the_next() {
+    fn random_ids_are_valid_and_differ() {
         let id = ThreadId::random();
 
         assert_eq!(id.as_str().len(), 37);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_debug_form_does_not_hold_the_id() {
+    fn debug_output_hides_the_id() {
         let id = ThreadId::random();
 
         assert!(!format!("{id:?}").contains(&id.as_str()[5..13]));

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_read_as_it_was_written_and_is_not_logged() {
+    fn a_token_round_trips_and_is_not_logged() {
         let token = TurnToken::random();
 
         assert_eq!(token.to_string().parse(), Ok(token));

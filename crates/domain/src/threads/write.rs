@@ -23,9 +23,9 @@ pub struct Write<'a> {
     pub ttl: Option<Duration>,
     /// The change of the owner.
     pub owner: OwnerChange<'a>,
-    /// Whether the owner has reserved room for the thread. If not, a write that needs room is
-    /// [rejected](crate::Refusal::NoPlace).
-    pub has_place: bool,
+    /// Whether the thread is reserved against the owner's limit. If not, a write that adds a thread to an owner is
+    /// [rejected](crate::Refusal::NoReservation).
+    pub has_reservation: bool,
     /// The conditions.
     pub conditions: Conditions,
     /// The effect of a tombstone.
@@ -48,9 +48,9 @@ impl<'a> Write<'a> {
             metadata: None,
             ttl: None,
             owner: OwnerChange::None,
-            has_place: true,
+            has_reservation: true,
             conditions: Conditions::default(),
-            tombstone: Tombstone::Heeded,
+            tombstone: Tombstone::Enforced,
             describe: false,
             policy,
             history: ScopePolicies::DEFAULT.history,
@@ -137,16 +137,18 @@ impl Precondition {
         match self {
             Self::Exists => stamp.version > 0,
             Self::Version(version) => stamp.version == version,
-            Self::Stamp(wanted) => stamp == wanted,
+            Self::Stamp(required) => stamp == required,
             Self::Life(life) => stamp.version > 0 && stamp.life == life,
             Self::OneOf(tags) => tags.iter().any(|tag| tag.names(stamp)),
         }
     }
 
     #[doc(hidden)]
-    pub fn check(wanted: Option<Self>, current: Stamp) -> Result<(), Refusal> {
-        match wanted {
-            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
+    pub fn check(required: Option<Self>, current: Stamp) -> Result<(), Refusal> {
+        match required {
+            Some(required) if !required.is_met_by(current) => {
+                Err(Refusal::VersionMismatch { current })
+            }
             _ => Ok(()),
         }
     }
@@ -186,7 +188,7 @@ impl Tags {
     /// Adds a tag. Returns `None` if the list is full.
     #[must_use]
     pub fn with(mut self, tag: Tag) -> Option<Self> {
-        *self.0.iter_mut().find(|place| place.is_none())? = Some(tag);
+        *self.0.iter_mut().find(|slot| slot.is_none())? = Some(tag);
         Some(self)
     }
 
@@ -208,12 +210,12 @@ impl Tags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tombstone {
     /// Rejects the write, unless a new life has begun.
-    Heeded,
+    Enforced,
     /// Ignores the tombstone, and starts a new life.
     Ignored,
     /// Rejects the write unless the thread is in this life. A write to a newer life is also rejected, because the
     /// client has not seen that life.
-    HeededAfter(Life),
+    EnforcedAfter(Life),
 }
 
 /// A value that the write is based on. If the value has changed, the write is rejected.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use sha2::{Digest as _, Sha256};
 
 use super::javascript;
-use super::seen::{NEWEST, Seen};
+use super::seen::{NEWEST_DIGESTS, Seen};
 use crate::Fingerprint;
 
 /// The elements of an array, as a JavaScript client reads them.
@@ -56,8 +56,8 @@ impl Elements {
         }
     }
 
-    fn newest(&self) -> [u64; NEWEST] {
-        let mut newest = [0; NEWEST];
+    fn newest(&self) -> [u64; NEWEST_DIGESTS] {
+        let mut newest = [0; NEWEST_DIGESTS];
         for (digest, index) in newest.iter_mut().zip((0..self.len()).rev()) {
             *digest = self.digest_of(index);
         }
@@ -72,12 +72,12 @@ impl Elements {
     }
 
     /// Returns the index of the first digest in `digests` that matches an element.
-    pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
-        let found = |index| {
+    pub(super) fn first_of(&self, digests: &[u64; NEWEST_DIGESTS]) -> Option<usize> {
+        let match_of = |index| {
             let digest = self.digest_of(index);
             digests.iter().position(|one| *one == digest)
         };
-        (0..self.len()).filter_map(found).min()
+        (0..self.len()).filter_map(match_of).min()
     }
 
     fn digest(&self, len: usize) -> Fingerprint {
@@ -117,19 +117,19 @@ impl Elements {
     }
 
     pub(super) fn common_prefix(&self, other: &Self) -> usize {
-        let most = self.len().min(other.len());
-        (0..most)
+        let max_len = self.len().min(other.len());
+        (0..max_len)
             .find(|index| self.element(*index) != other.element(*index))
-            .unwrap_or(most)
+            .unwrap_or(max_len)
     }
 
     /// Returns how many elements at the end of both arrays are equal. The first `from` elements are not compared.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
-        let most = self.len().min(other.len()) - from;
+        let max_len = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
             self.element(self.len() - 1 - back) != other.element(other.len() - 1 - back)
         };
-        (0..most).find(differ).unwrap_or(most)
+        (0..max_len).find(differ).unwrap_or(max_len)
     }
 
     /// Returns the smallest `n`, at least 1, for which `other` begins with the elements from `n` to `len`. If `other`
@@ -139,22 +139,25 @@ impl Elements {
     /// Uses the algorithm of Knuth, Morris and Pratt, which takes linear time. The algorithm finds the longest prefix
     /// of `other` that is a suffix of the elements after the first.
     fn window_shift(&self, len: usize, other: &Self) -> Option<usize> {
-        let most = other.len().min(len.saturating_sub(1));
+        let max_len = other.len().min(len.saturating_sub(1));
         // for each prefix of `other`, the length of the longest proper suffix that is also a prefix
-        let mut borders: Vec<usize> = Vec::with_capacity(most);
-        let follow = |kept: usize, element: &[u8], borders: &[usize]| {
-            let mut kept = kept;
-            while kept > 0 && (kept == most || element != other.element(kept)) {
-                kept = borders[kept - 1];
+        let mut borders: Vec<usize> = Vec::with_capacity(max_len);
+        let follow = |matched: usize, element: &[u8], borders: &[usize]| {
+            let mut matched = matched;
+            while matched > 0 && (matched == max_len || element != other.element(matched)) {
+                matched = borders[matched - 1];
             }
-            kept + usize::from(kept < most && element == other.element(kept))
+            matched + usize::from(matched < max_len && element == other.element(matched))
         };
-        for index in 0..most {
+        for index in 0..max_len {
             let before = borders.last().copied();
-            borders.push(before.map_or(0, |kept| follow(kept, other.element(index), &borders)));
+            borders
+                .push(before.map_or(0, |matched| follow(matched, other.element(index), &borders)));
         }
-        let kept = (1..len).fold(0, |kept, index| follow(kept, self.element(index), &borders));
-        (kept > 0).then(|| len - kept)
+        let matched = (1..len).fold(0, |matched, index| {
+            follow(matched, self.element(index), &borders)
+        });
+        (matched > 0).then(|| len - matched)
     }
 }
 
@@ -211,7 +214,7 @@ mod tests {
         Elements::of(text.split_whitespace())
     }
 
-    fn given(text: &str) -> Base {
+    fn received(text: &str) -> Base {
         let seen = array(text).seen();
         Base::Array(seen.digest, seen.len.unwrap())
     }
@@ -230,23 +233,23 @@ mod tests {
     }
 
     #[test]
-    fn what_both_have_added_is_kept() {
-        assert_eq!(merged(given("1 2"), "1 2 3", "1 2"), "1 2 3");
-        assert_eq!(merged(given("1 2"), "1 2 3", "1 2 4 5"), "1 2 4 5 3");
-        assert_eq!(merged(given(""), "3", "4"), "4 3");
+    fn elements_added_by_both_sides_are_kept() {
+        assert_eq!(merged(received("1 2"), "1 2 3", "1 2"), "1 2 3");
+        assert_eq!(merged(received("1 2"), "1 2 3", "1 2 4 5"), "1 2 4 5 3");
+        assert_eq!(merged(received(""), "3", "4"), "4 3");
         assert_eq!(merged(Base::None, "3", "4"), "4 3");
     }
 
     #[test]
-    fn a_window_that_slides_on_either_side_drops_no_element_of_the_other() {
-        assert_eq!(merged(given("1 2 3"), "1 2 3 4", "2 3 5"), "2 3 5 4");
-        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3 5"), "2 3 5 4");
-        assert_eq!(merged(given("1 2 3"), "3 4 6", "1 2 3 5"), "3 5 4 6");
-        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3"), "2 3 4");
+    fn a_sliding_window_drops_no_element_of_the_other_side() {
+        assert_eq!(merged(received("1 2 3"), "1 2 3 4", "2 3 5"), "2 3 5 4");
+        assert_eq!(merged(received("1 2 3"), "2 3 4", "1 2 3 5"), "2 3 5 4");
+        assert_eq!(merged(received("1 2 3"), "3 4 6", "1 2 3 5"), "3 5 4 6");
+        assert_eq!(merged(received("1 2 3"), "2 3 4", "1 2 3"), "2 3 4");
     }
 
     #[test]
-    fn a_window_is_found_as_by_trying_each() {
+    fn window_shifts_match_a_brute_force_search() {
         let mut seed = 1u32;
         let mut digit = || {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -269,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_elements_that_repeat_is_found_in_linear_time() {
+    fn repeated_elements_take_linear_time() {
         let zeros = vec!["0"; 200_000].join(" ");
-        let given = given(&zeros);
+        let received = received(&zeros);
         let mut theirs = vec!["0"; 200_000];
         theirs[100_000] = "2";
         let ours = array(&format!("{zeros} 1"));
         let theirs = array(&theirs.join(" "));
         let start = thread_time();
 
-        let merged = merge(given, &ours, &theirs);
+        let merged = merge(received, &ours, &theirs);
 
         let taken = thread_time() - start;
         assert_eq!(merged, Merged::TheirsThen(200_000));
@@ -286,15 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn another_change_is_the_clients() {
-        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3"), "1 9");
-        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3 4"), "1 9");
-        assert_eq!(merged(given("1 2"), "1 2 3", "7 8"), "1 2 3");
-        assert_eq!(merged(given("1 2"), "", "1 2 3"), "");
+    fn the_client_wins_other_conflicts() {
+        assert_eq!(merged(received("1 2 3"), "1 9", "1 2 3"), "1 9");
+        assert_eq!(merged(received("1 2 3"), "1 9", "1 2 3 4"), "1 9");
+        assert_eq!(merged(received("1 2"), "1 2 3", "7 8"), "1 2 3");
+        assert_eq!(merged(received("1 2"), "", "1 2 3"), "");
     }
 
     #[test]
-    fn an_array_that_was_not_given_is_not_replaced_by_one_that_seems_new() {
+    fn an_unknown_array_is_extended_not_replaced() {
         assert_eq!(merged(Base::Unknown, "9", "1 2"), "1 2 9");
         assert_eq!(merged(Base::Unknown, "1 2 9", "1 2"), "1 2 9");
         assert_eq!(merged(Base::Unknown, "1 2 9", "1 2 3"), "1 2 3 9");

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::arrays::Elements;
-use super::seen::{NEWEST, Seen};
-use super::snapshot::{Snapshot, look_at};
+use super::seen::{NEWEST_DIGESTS, Seen};
+use super::snapshot::{Snapshot, digest_json};
 use crate::{Fingerprint, Key, KeyedValues, Value};
 
 /// A state that a client sends. It is compared with the snapshots that the client received, because the client does not
@@ -55,9 +55,11 @@ impl<'a> Sent<'a> {
         }
         // if two snapshots are equally good, prefer the newer one
         let earlier = given.iter().enumerate().skip(1).rev();
-        let kept =
-            earlier.filter_map(|(index, given)| Some((self.kept(&broken, (*given)?)?, index)));
-        kept.max_by_key(|(kept, _)| *kept).map(|(_, index)| index)
+        let candidates = earlier
+            .filter_map(|(index, given)| Some((self.kept_elements(&broken, (*given)?)?, index)));
+        candidates
+            .max_by_key(|(kept, _)| *kept)
+            .map(|(_, index)| index)
     }
 
     fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
@@ -72,10 +74,10 @@ impl<'a> Sent<'a> {
 
     /// Returns how many elements of `given` the arrays kept. Returns `None` if an array does not continue `given`. Also
     /// returns `None` if no element was kept and a key is missing, because the client then probably had no state.
-    fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
+    fn kept_elements(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
-            kept += array.kept(given.get(array.key))?;
+            kept += array.kept_elements(given.get(array.key))?;
         }
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
@@ -83,15 +85,15 @@ impl<'a> Sent<'a> {
     /// Returns whether any value is the same as in the snapshot, or any array continues an array of the snapshot.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
-            (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
+            (Value::Text(json), Some(seen)) => *seen == digest_json(json.as_str(), &mut Vec::new()),
             _ => false,
         };
-        let goes_on = |(key, elements): &(&Key, Elements)| {
+        let continues = |(key, elements): &(&Key, Elements)| {
             given
                 .get(key)
                 .is_some_and(|seen| elements.continues_seen(seen))
         };
-        self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
+        self.state.iter().any(is_kept) || self.arrays.iter().any(continues)
     }
 
     fn has_all_of(&self, given: &Snapshot) -> bool {
@@ -113,7 +115,7 @@ struct Broken<'a> {
     /// snapshot's array.
     newest: usize,
     /// Digests of prefixes of this array, keyed by length: one for each length that the array has in a snapshot.
-    beginnings: BTreeMap<usize, Fingerprint>,
+    prefixes: BTreeMap<usize, Fingerprint>,
 }
 
 impl<'a> Broken<'a> {
@@ -124,23 +126,23 @@ impl<'a> Broken<'a> {
             key,
             len: elements.len(),
             last_len: last.len.unwrap_or(0),
-            newest: elements.first_of(&last.newest).unwrap_or(NEWEST),
-            beginnings: elements.digests(&lengths),
+            newest: elements.first_of(&last.newest).unwrap_or(NEWEST_DIGESTS),
+            prefixes: elements.digests(&lengths),
         }
     }
 
     /// Returns how many elements of an earlier snapshot the array kept. Returns `None` if the array does not continue
     /// that snapshot.
-    fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
+    fn kept_elements(&self, earlier: Option<&Seen>) -> Option<usize> {
         let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
-        if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {
+        if self.newest < NEWEST_DIGESTS.min(self.last_len.saturating_sub(earlier_len)) {
             return None;
         }
         let Some(seen) = earlier else {
             return Some(0);
         };
-        let goes_on = self.beginnings.get(&seen.len?) == Some(&seen.digest);
-        (goes_on && earlier_len < self.len).then_some(earlier_len)
+        let continues = self.prefixes.get(&seen.len?) == Some(&seen.digest);
+        (continues && earlier_len < self.len).then_some(earlier_len)
     }
 }
 
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_from_the_last_state_is_of_that() {
+    fn a_continuation_of_the_last_snapshot_is_based_on_it() {
         assert_eq!(
             basis(r#"{"m":[1,2,3]}"#, &[r#"{"m":[1,2]}"#, r#"{"m":[1]}"#]),
             0
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_goes_on_from_an_earlier_one_is_of_the_longest() {
+    fn an_array_is_based_on_the_longest_snapshot_that_it_continues() {
         let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#, r#"{"m":[1]}"#, "{}"];
 
         assert_eq!(basis(r#"{"m":[1,2,9]}"#, &given), 1);
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_was_cut_or_changed_is_of_the_last_state() {
+    fn a_truncated_or_changed_array_is_based_on_the_last_snapshot() {
         let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#];
 
         assert_eq!(basis(r#"{"m":[1,2]}"#, &given), 0);
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_with_anything_newer_is_of_the_last_state() {
+    fn an_array_with_newer_elements_is_based_on_the_last_snapshot() {
         let nothing_yet = r#"{"m":[]}"#;
 
         // a sliding window, and a regenerated answer
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_array_has_to_go_on_from_the_same_state() {
+    fn all_broken_arrays_must_continue_the_same_snapshot() {
         let given = [
             r#"{"m":[1,2],"n":[1,2]}"#,
             r#"{"m":[1],"n":[]}"#,
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_have_had_nothing_is_not_taken_for_one_who_has_taken_out_the_rest() {
+    fn a_missing_key_rules_out_a_snapshot_without_shared_elements() {
         let given = [r#"{"m":[1],"name":"a"}"#, r#"{"m":[],"name":"a"}"#];
 
         assert_eq!(basis(r#"{"m":[9]}"#, &given), 0);
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_have_had_nothing_and_has_kept_nothing_had_nothing() {
+    fn a_client_that_kept_nothing_is_based_on_no_snapshot() {
         let last = Snapshot::of(r#"{"a":1,"m":[1]}"#);
         let given = [Some(&last), None];
 
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_gone_through_once_however_many_states_were_given() {
+    fn an_array_is_scanned_once_for_any_number_of_snapshots() {
         let array =
             |element: &str, len: usize| format!(r#"{{"m":[{}]}}"#, vec![element; len].join(","));
         let sent = keyed_values_of_any_key(&array("0", 100_000), u32::MAX).unwrap();

@@ -1,4 +1,4 @@
-use super::snapshot::look_at;
+use super::snapshot::digest_json;
 use super::{Sent, Snapshot, ThreeWay};
 use crate::{Document, KeyedValues, Operation, ThreadPolicy, Value, keyed_values_of_any_key};
 use threadkeep_fuzzing::{Bound, fuzz};
@@ -11,7 +11,7 @@ const POLICY: ThreadPolicy = ThreadPolicy {
 
 /// The input consists of the state that the client received, the state that it sends, and the stored state.
 #[test]
-fn a_save_changes_what_its_client_has_changed_and_no_more() {
+fn a_save_applies_only_the_changes_of_its_client() {
     fuzz("three_way", |input| {
         let Some(states) = input.parts::<3>() else {
             return;
@@ -70,7 +70,7 @@ fn reads_as(document: &Document, state: &KeyedValues) {
     assert_eq!(document.len() as usize, state.len());
     for ((key, value), (expected_key, expected)) in document.iter().zip(state) {
         assert_eq!(key, expected_key);
-        let seen = |value| look_at(&text(value), &mut Vec::new());
+        let seen = |value| digest_json(&text(value), &mut Vec::new());
         assert_eq!(seen(value), seen(expected), "{}", key.as_str());
     }
 }

@@ -58,8 +58,8 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     let order = order(&members);
     if !order.iter().copied().eq(0..members.len()) {
         let insertion_order = out.split_off(start);
-        for place in order {
-            out.extend_from_slice(&insertion_order[members[place].1.clone()]);
+        for index in order {
+            out.extend_from_slice(&insertion_order[members[index].1.clone()]);
         }
     }
     if around >= FULL_LEVELS_MAX {
@@ -74,14 +74,14 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
 /// value of its last.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
-    for (place, (key, _)) in members.iter().enumerate() {
+    for (position, (key, _)) in members.iter().enumerate() {
         last.entry(&**key)
-            .and_modify(|(_, last)| *last = place)
-            .or_insert((place, place));
+            .and_modify(|(_, last)| *last = position)
+            .or_insert((position, position));
     }
-    let mut kept: Vec<_> = last.into_iter().collect();
-    kept.sort_unstable_by_key(|(key, (first, _))| (index(key).unwrap_or(u64::MAX), *first));
-    kept.into_iter().map(|(_, (_, last))| last).collect()
+    let mut unique: Vec<_> = last.into_iter().collect();
+    unique.sort_unstable_by_key(|(key, (first, _))| (index(key).unwrap_or(u64::MAX), *first));
+    unique.into_iter().map(|(_, (_, last))| last).collect()
 }
 
 /// Parses an array index: an integer below 2^32 - 1 without leading zeros.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_such_a_client_writes_of_a_value_reads_the_same() {
+    fn values_that_are_equal_in_javascript_have_the_same_form() {
         for (given, written) in [
             ("1.0", "1"),
             ("-0", "0"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_is_gone_through_once_however_deep() {
+    fn deep_nesting_takes_linear_time() {
         let ones = vec!["1"; 100_000].join(",");
         let deep = |open: &str| format!("{}[{ones}]{}", open.repeat(511), "}".repeat(511));
         let few_copies = Bound {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deep_inside_counts() {
+    fn deeply_nested_differences_are_detected() {
         let deep = |open: &str, leaf: &str| format!("{}{leaf}{}", open.repeat(40), "}".repeat(40));
         let unsorted = r#"{"b":2,"1":"#;
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_for_such_a_client_reads_differently() {
+    fn values_that_differ_in_javascript_have_different_forms() {
         for (one, other) in [
             ("1", "2"),
             ("1", "\"1\""),

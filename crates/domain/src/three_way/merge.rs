@@ -1,6 +1,6 @@
 use super::arrays::{Base, Elements, Merged, merge};
 use super::seen::Seen;
-use super::snapshot::{Snapshot, look_at};
+use super::snapshot::{Snapshot, digest_json};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
 /// Maximum number of elements that a save pushes in total. A save that would push more sets whole arrays instead. In
@@ -87,7 +87,10 @@ impl ThreeWay {
     /// Returns the keys whose stored values are needed to compute the operations.
     #[must_use]
     pub fn open_keys(&self) -> Vec<Key> {
-        self.pending.iter().map(|open| open.key.clone()).collect()
+        self.pending
+            .iter()
+            .map(|pending| pending.key.clone())
+            .collect()
     }
 
     /// Returns the operations of the save. `stored` contains the stored values of [`Self::open_keys`] as compact JSON,
@@ -96,23 +99,28 @@ impl ThreeWay {
     pub fn operations(&self, stored: &[Option<&str>]) -> Vec<Operation> {
         let mut operations = self.settled.clone();
         let stored = stored.iter().copied().chain(std::iter::repeat(None));
-        let mut may_push = PUSHES_MAX;
-        for (open, stored) in self.pending.iter().zip(stored) {
-            open.settle(stored, &mut may_push, &mut operations);
+        let mut pushes_left = PUSHES_MAX;
+        for (pending, stored) in self.pending.iter().zip(stored) {
+            pending.settle(stored, &mut pushes_left, &mut operations);
         }
         operations
     }
 }
 
 impl PendingComparison {
-    /// Adds the operations for the value, including up to `may_push` pushes.
-    fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
+    /// Adds the operations for the value, including up to `pushes_left` pushes.
+    fn settle(
+        &self,
+        stored: Option<&str>,
+        pushes_left: &mut usize,
+        operations: &mut Vec<Operation>,
+    ) {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
             // if both values look the same to the client, keep the stored text
             let is_stored = stored.is_some_and(|stored| {
-                look_at(stored, &mut Vec::new()) == digest_value(&self.value)
+                digest_json(stored, &mut Vec::new()) == digest_value(&self.value)
             });
             if !is_stored {
                 operations.push(self.set(self.value.clone()));
@@ -133,8 +141,8 @@ impl PendingComparison {
                     .chain(elements(theirs).skip(their.len() - end));
                 operations.push(self.set(Value::Array(Array::of(list))));
             }
-            Merged::TheirsThen(from) if our.len() - from <= *may_push => {
-                *may_push -= our.len() - from;
+            Merged::TheirsThen(from) if our.len() - from <= *pushes_left => {
+                *pushes_left -= our.len() - from;
                 operations.extend(ours.elements().skip(from).map(|element| self.push(element)));
             }
             Merged::TheirsThen(from) => operations.push(self.joined(theirs, 0, ours, from)),
@@ -170,6 +178,6 @@ impl PendingComparison {
 fn digest_value(value: &Value) -> Seen {
     match value {
         Value::Array(array) => Elements::of(array.elements()).seen(),
-        Value::Text(json) => look_at(json.as_str(), &mut Vec::new()),
+        Value::Text(json) => digest_json(json.as_str(), &mut Vec::new()),
     }
 }

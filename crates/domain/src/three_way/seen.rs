@@ -1,7 +1,7 @@
 use crate::Fingerprint;
 
 /// Number of newest elements per array that have their own digests.
-pub(super) const NEWEST: usize = 4;
+pub(super) const NEWEST_DIGESTS: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -9,5 +9,5 @@ pub(super) struct Seen {
     pub(super) digest: Fingerprint,
     pub(super) len: Option<usize>,
     /// Digests of the newest elements of an array, newest first. Unused entries are 0.
-    pub(super) newest: [u64; NEWEST],
+    pub(super) newest: [u64; NEWEST_DIGESTS],
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::arrays::Elements;
 use super::javascript;
-use super::seen::{NEWEST, Seen};
+use super::seen::{NEWEST_DIGESTS, Seen};
 use crate::json::members::members;
 use crate::{Fingerprint, Key};
 
@@ -19,16 +19,18 @@ impl Snapshot {
     /// Creates a snapshot of a state, given as compact JSON from a store.
     #[must_use]
     pub fn of(state: &str) -> Self {
-        let mut given = Self::default();
+        let mut snapshot = Self::default();
         let mut scratch = Vec::new();
         for (key, value) in members(state) {
             // stores have only valid keys
             if let Ok(key) = Key::any_from_json(key) {
-                given.bytes += key.as_str().len() + KEY_OVERHEAD_BYTES;
-                given.values.insert(key, look_at(value, &mut scratch));
+                snapshot.bytes += key.as_str().len() + KEY_OVERHEAD_BYTES;
+                snapshot
+                    .values
+                    .insert(key, digest_json(value, &mut scratch));
             }
         }
-        given
+        snapshot
     }
 
     /// Returns the approximate memory use in bytes.
@@ -46,7 +48,7 @@ impl Snapshot {
     }
 }
 
-pub(super) fn look_at(value: &str, scratch: &mut Vec<u8>) -> Seen {
+pub(super) fn digest_json(value: &str, scratch: &mut Vec<u8>) -> Seen {
     if value.starts_with('[') {
         return Elements::of(crate::elements(value)).seen();
     }
@@ -55,6 +57,6 @@ pub(super) fn look_at(value: &str, scratch: &mut Vec<u8>) -> Seen {
     Seen {
         digest: Fingerprint::of(&[scratch]),
         len: None,
-        newest: [0; NEWEST],
+        newest: [0; NEWEST_DIGESTS],
     }
 }

@@ -13,12 +13,12 @@ pub(super) struct Draft {
     moved: BTreeSet<u16>,
     /// True if the changes include more than skipped events.
     is_urgent: bool,
-    fates: BTreeMap<EventId, Fate>,
+    outcomes: BTreeMap<EventId, Outcome>,
     note: Option<Bytes>,
 }
 
 #[derive(Debug)]
-enum Fate {
+enum Outcome {
     Pending(Record),
     Done,
     Parked(Record),
@@ -26,11 +26,11 @@ enum Fate {
 
 impl Draft {
     pub(super) fn is_empty(&self) -> bool {
-        self.moved.is_empty() && self.fates.is_empty() && self.note.is_none()
+        self.moved.is_empty() && self.outcomes.is_empty() && self.note.is_none()
     }
 
     pub(super) fn has(&self, id: EventId) -> bool {
-        self.fates.contains_key(&id)
+        self.outcomes.contains_key(&id)
     }
 
     pub(super) fn is_urgent(&self) -> bool {
@@ -48,17 +48,19 @@ impl Draft {
 
     pub(super) fn make_pending(&mut self, record: Record) {
         self.is_urgent = true;
-        self.fates.insert(record.event.id, Fate::Pending(record));
+        self.outcomes
+            .insert(record.event.id, Outcome::Pending(record));
     }
 
     pub(super) fn finish(&mut self, id: EventId) {
         self.is_urgent = true;
-        self.fates.insert(id, Fate::Done);
+        self.outcomes.insert(id, Outcome::Done);
     }
 
     pub(super) fn park(&mut self, record: Record) {
         self.is_urgent = true;
-        self.fates.insert(record.event.id, Fate::Parked(record));
+        self.outcomes
+            .insert(record.event.id, Outcome::Parked(record));
     }
 
     pub(super) fn note(&mut self, note: Bytes) {
@@ -73,11 +75,11 @@ impl Draft {
             note: self.note.take(),
             ..LedgerChange::default()
         };
-        for (id, fate) in mem::take(&mut self.fates) {
-            match fate {
-                Fate::Pending(record) => change.pending.push((id, record.to_bytes())),
-                Fate::Done => change.done.push(id),
-                Fate::Parked(record) => change.parked.push((id, record.to_bytes())),
+        for (id, outcome) in mem::take(&mut self.outcomes) {
+            match outcome {
+                Outcome::Pending(record) => change.pending.push((id, record.to_bytes())),
+                Outcome::Done => change.done.push(id),
+                Outcome::Parked(record) => change.parked.push((id, record.to_bytes())),
             }
         }
         change

@@ -6,9 +6,10 @@ use super::Record;
 use threadkeep_domain::{Event, EventId, Life, ThreadId};
 use threadkeep_store::{Backend, ErasedLife, StoreError};
 
-const AT_ONCE: usize = 200;
+const RECORDS_PER_CALL: usize = 200;
 
-/// Erased lives by thread. `None` covers all lives of a thread whose data was lost.
+/// Erased lives by thread. A life is the time from a thread's creation to its end. `None` covers all lives of a thread
+/// whose data was lost.
 struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
 
 /// Removes the events of erased lives from the ledgers of all consumers. Keeps the events that report the ends of these
@@ -31,19 +32,19 @@ pub(crate) async fn forget_lives(
 
 impl Lives {
     fn new(lives: &[ErasedLife]) -> Self {
-        let mut of_thread: HashMap<_, Option<HashSet<_>>> = HashMap::new();
+        let mut by_thread: HashMap<_, Option<HashSet<_>>> = HashMap::new();
         for ErasedLife { id, life, .. } in lives {
-            let known = of_thread.entry(*id).or_insert_with(|| Some(HashSet::new()));
-            match (life, known) {
-                (Some(life), Some(known)) => drop(known.insert(*life)),
-                (None, known) => *known = None,
+            let erased = by_thread.entry(*id).or_insert_with(|| Some(HashSet::new()));
+            match (life, erased) {
+                (Some(life), Some(erased)) => drop(erased.insert(*life)),
+                (None, erased) => *erased = None,
                 (Some(_), None) => {}
             }
         }
-        Self(of_thread)
+        Self(by_thread)
     }
 
-    fn have(&self, event: &Event) -> bool {
+    fn contain(&self, event: &Event) -> bool {
         let lives = event.thread().and_then(|id| self.0.get(id));
         lives.is_some_and(|lives| {
             let lives = lives.as_ref();
@@ -58,22 +59,22 @@ impl Lives {
     ) -> Result<(), StoreError> {
         let ledger = backend.load_ledger(consumer).await?;
         let pending = ledger.unwrap_or_default().pending;
-        self.leave(backend, consumer, &pending).await
+        self.rewrite(backend, consumer, &pending).await
     }
 
     async fn forget_parked(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
         let mut after = None;
         loop {
-            let parked = backend.parked(consumer, after, AT_ONCE).await?;
+            let parked = backend.parked(consumer, after, RECORDS_PER_CALL).await?;
             let Some((last, _)) = parked.last() else {
                 return Ok(());
             };
             after = Some(*last);
-            self.leave(backend, consumer, &parked).await?;
+            self.rewrite(backend, consumer, &parked).await?;
         }
     }
 
-    async fn leave(
+    async fn rewrite(
         &self,
         backend: &dyn Backend,
         consumer: &str,
@@ -81,7 +82,7 @@ impl Lives {
     ) -> Result<(), StoreError> {
         let changed = records.iter().filter_map(|(id, record)| {
             let record = Record::read(record)?;
-            let is_erased = self.have(&record.event);
+            let is_erased = self.contain(&record.event);
             is_erased.then_some((*id, record))
         });
         let changed = changed.filter(|(_, record)| {
@@ -91,8 +92,8 @@ impl Lives {
         let changed: Vec<_> = changed
             .map(|(id, record)| (id, record.erased().map(|record| record.to_bytes())))
             .collect();
-        for some in changed.chunks(AT_ONCE) {
-            backend.forget_events(consumer, some).await?;
+        for batch in changed.chunks(RECORDS_PER_CALL) {
+            backend.forget_events(consumer, batch).await?;
         }
         Ok(())
     }

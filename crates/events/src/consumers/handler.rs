@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use threadkeep_domain::{Event, EventTypes};
 
-const MOST_CHARS: usize = 200;
+const CHARS_MAX: usize = 200;
 
 /// Handles the events of a durable consumer. Each event is delivered at least once. Events of one thread are delivered
 /// in order, one at a time. Events of different threads are delivered concurrently.
@@ -28,7 +28,7 @@ impl Failure {
     /// Creates a failure with the first 200 characters of `text`.
     #[must_use]
     pub fn new(text: impl fmt::Display) -> Self {
-        Self(text.to_string().chars().take(MOST_CHARS).collect())
+        Self(text.to_string().chars().take(CHARS_MAX).collect())
     }
 
     pub(super) fn into_text(self) -> String {

@@ -12,19 +12,19 @@ use threadkeep_store::{Backend, Clock, StoreError, millis};
 
 /// The kind of the registry records that store when a replica last ran a consumer.
 const KIND: &str = "consumers";
-const MOST: usize = 10_000;
-const EVERY: Duration = Duration::from_secs(3_600);
+const CONSUMERS_MAX: usize = 10_000;
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3_600);
 const ABANDONED_AFTER: Duration = Duration::from_secs(86_400);
 
-pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
+pub(super) async fn run(backend: &dyn Backend, consumer: &str) {
     let mut outage = Outage::new("recording that a consumer is alive");
     loop {
         let pause = match note(backend, consumer, Clock::system().now_ms()).await {
             Ok(()) => {
-                outage.is_over();
-                EVERY
+                outage.record_success();
+                HEARTBEAT_INTERVAL
             }
-            Err(error) => outage.goes_on(&error),
+            Err(error) => outage.record_failure(&error),
         };
         sleep(pause).await;
     }
@@ -34,12 +34,12 @@ pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
     let mut outage = Outage::new("looking for abandoned consumers");
     loop {
         // replicas record their own consumers first
-        sleep(EVERY / 2).await;
+        sleep(HEARTBEAT_INTERVAL / 2).await;
         while let Err(error) = sweep(backend, Clock::system().now_ms()).await {
-            sleep(outage.goes_on(&error)).await;
+            sleep(outage.record_failure(&error)).await;
         }
-        outage.is_over();
-        sleep(EVERY / 2).await;
+        outage.record_success();
+        sleep(HEARTBEAT_INTERVAL / 2).await;
     }
 }
 
@@ -50,11 +50,11 @@ pub(super) async fn forget(backend: &dyn Backend, consumer: &str) -> Result<(), 
 
 async fn note(backend: &dyn Backend, consumer: &str, now_ms: u64) -> Result<(), StoreError> {
     let records = backend.records(KIND).await?;
-    let known = records.iter().find(|(name, _)| name == consumer);
-    let known = known.map(|(_, record)| &record[..]);
+    let stored = records.iter().find(|(name, _)| name == consumer);
+    let stored = stored.map(|(_, record)| &record[..]);
     let now = now_ms.to_string();
     backend
-        .put_record(KIND, consumer, known, now.as_bytes(), MOST)
+        .put_record(KIND, consumer, stored, now.as_bytes(), CONSUMERS_MAX)
         .await?;
     Ok(())
 }
@@ -89,22 +89,22 @@ mod tests {
     use threadkeep_store_memory::MemoryStore;
 
     #[tokio::test]
-    async fn a_consumer_is_forgotten_a_day_after_the_last_replica_had_it() {
+    async fn a_consumer_is_deleted_a_day_after_a_replica_last_ran_it() {
         const DAY_MS: u64 = 86_400_000;
         let store = MemoryStore::new(Clock::system());
         let start = vec![Position::default(); usize::from(store.buckets())];
-        for consumer in ["kept", "left", "unknown"] {
+        for consumer in ["running", "abandoned", "unknown"] {
             store.open_ledger(consumer, &start).await.unwrap();
         }
-        note(&store, "left", 0).await.unwrap();
-        note(&store, "kept", 0).await.unwrap();
-        note(&store, "kept", 1).await.unwrap();
+        note(&store, "abandoned", 0).await.unwrap();
+        note(&store, "running", 0).await.unwrap();
+        note(&store, "running", 1).await.unwrap();
 
         sweep(&store, DAY_MS).await.unwrap();
 
-        let mut left = store.consumers().await.unwrap();
-        left.sort();
-        assert_eq!(left, ["kept", "unknown"]);
+        let mut remaining = store.consumers().await.unwrap();
+        remaining.sort();
+        assert_eq!(remaining, ["running", "unknown"]);
         sweep(&store, 2 * DAY_MS).await.unwrap();
         assert!(store.consumers().await.unwrap().is_empty());
         assert!(store.records(KIND).await.unwrap().is_empty());

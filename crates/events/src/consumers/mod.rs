@@ -7,6 +7,7 @@
 //! outcome is stored, the delivery is repeated.
 
 mod backlog;
+mod byte_limits;
 mod consumer;
 mod draft;
 mod erased;
@@ -14,7 +15,6 @@ mod gaps;
 mod handler;
 mod health;
 mod heartbeat;
-mod held;
 mod open;
 mod parked;
 mod pending;
@@ -35,9 +35,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Events;
+use byte_limits::{ReplicaBytes, SlotBytes};
 use consumer::Consumer;
 use health::Health;
-use held::{ReplicaBytes, SlotBytes};
 use record::Record;
 use threadkeep_domain::EventId;
 use threadkeep_store::StoreError;
@@ -59,7 +59,7 @@ pub(super) struct Consumers {
 #[derive(Debug)]
 struct Running {
     stop: CancellationToken,
-    poke: Arc<Notify>,
+    wake: Arc<Notify>,
 }
 
 /// A consumer with the same name is already running in this process.
@@ -71,9 +71,9 @@ impl Consumers {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn poke(&self) {
+    pub(super) fn wake_all(&self) {
         for running in self.running().values() {
-            running.poke.notify_one();
+            running.wake.notify_one();
         }
     }
 }
@@ -94,12 +94,12 @@ impl Events {
         handler: Arc<dyn Handler>,
     ) -> Result<(), Taken> {
         let stop = self.stopped().child_token();
-        let poke = Arc::<Notify>::default();
+        let wake = Arc::<Notify>::default();
         match self.0.consumers.running().entry(name.to_owned()) {
             Entry::Occupied(_) => return Err(Taken),
-            Entry::Vacant(place) => place.insert(Running {
+            Entry::Vacant(entry) => entry.insert(Running {
                 stop: stop.clone(),
-                poke: Arc::clone(&poke),
+                wake: Arc::clone(&wake),
             }),
         };
         let consumer = Arc::new(Consumer {
@@ -114,7 +114,7 @@ impl Events {
             counters: Arc::clone(self.counters()),
             bytes: self.0.consumers.bytes.clone(),
         });
-        self.spawn(consumer.run(self.tail().clone(), stop, poke));
+        self.spawn(consumer.run(self.tail().clone(), stop, wake));
         Ok(())
     }
 
@@ -157,10 +157,10 @@ impl Events {
     ) -> Result<u64, StoreError> {
         let replayed = match only {
             None => parked::replay_all(self, consumer).await?,
-            Some(ids) => parked::replay_some(self, consumer, ids).await?,
+            Some(ids) => parked::replay_ids(self, consumer, ids).await?,
         };
         if let Some(running) = self.0.consumers.running().get(consumer) {
-            running.poke.notify_one();
+            running.wake.notify_one();
         }
         Ok(replayed)
     }

@@ -18,10 +18,10 @@ pub(super) async fn load_ledger_with_retry(consumer: &Consumer) -> Option<Ledger
     loop {
         match consumer.backend.load_ledger(&consumer.name).await {
             Ok(ledger) => {
-                outage.is_over();
+                outage.record_success();
                 return ledger;
             }
-            Err(error) => sleep(outage.goes_on(&error)).await,
+            Err(error) => sleep(outage.record_failure(&error)).await,
         }
     }
 }

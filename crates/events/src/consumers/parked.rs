@@ -3,9 +3,9 @@ use crate::Events;
 use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;
 
-const AT_ONCE: usize = 200;
-/// Highest sequence number that the text of an id can represent. Sequence numbers start over every millisecond.
-const LAST_SEQ: u64 = (1 << 40) - 1;
+const EVENTS_PER_CALL: usize = 200;
+/// Highest sequence number that fits in the text form of an id. Sequence numbers start over every millisecond.
+const SEQ_MAX: u64 = (1 << 40) - 1;
 
 /// An event that is retried only if a replay is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub(super) async fn page(
     after: Option<EventId>,
     limit: usize,
 ) -> Result<ParkedPage, StoreError> {
-    let mut found = events.backend().parked(consumer, after, limit + 1).await?;
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    let last = found.last().map(|(id, _)| *id);
-    let parked = found.iter().filter_map(|(id, record)| {
+    let mut records = events.backend().parked(consumer, after, limit + 1).await?;
+    let has_more = records.len() > limit;
+    records.truncate(limit);
+    let last = records.last().map(|(id, _)| *id);
+    let parked = records.iter().filter_map(|(id, record)| {
         let Record {
             event,
             attempts,
@@ -64,37 +64,40 @@ pub(super) async fn replay_all(events: &Events, consumer: &str) -> Result<u64, S
     let mut replayed = 0;
     let mut after = None;
     loop {
-        let found = events.backend().parked(consumer, after, AT_ONCE).await?;
-        let Some((last, _)) = found.last() else {
+        let records = events
+            .backend()
+            .parked(consumer, after, EVENTS_PER_CALL)
+            .await?;
+        let Some((last, _)) = records.last() else {
             return Ok(replayed);
         };
         after = Some(*last);
-        replayed += replay(events, consumer, &found).await?;
+        replayed += replay(events, consumer, &records).await?;
     }
 }
 
-pub(super) async fn replay_some(
+pub(super) async fn replay_ids(
     events: &Events,
     consumer: &str,
     ids: &[EventId],
 ) -> Result<u64, StoreError> {
-    let mut found = Vec::new();
+    let mut records = Vec::new();
     for id in ids {
-        let at = events
+        let next = events
             .backend()
             .parked(consumer, Some(before(*id)), 1)
             .await?;
-        found.extend(at.into_iter().filter(|(found, _)| found == id));
+        records.extend(next.into_iter().filter(|(next_id, _)| next_id == id));
     }
-    replay(events, consumer, &found).await
+    replay(events, consumer, &records).await
 }
 
 async fn replay(
     events: &Events,
     consumer: &str,
-    found: &[(EventId, bytes::Bytes)],
+    parked: &[(EventId, bytes::Bytes)],
 ) -> Result<u64, StoreError> {
-    let records = found.iter().filter_map(|(id, record)| {
+    let records = parked.iter().filter_map(|(id, record)| {
         let record = read(events, consumer, *id, record)?.replayed();
         Some((*id, record.to_bytes()))
     });
@@ -123,7 +126,7 @@ fn before(id: EventId) -> EventId {
         (0, _, 1..) => (u16::MAX, Position { ms, seq: seq - 1 }),
         (0, _, 0) => {
             let ms = ms.saturating_sub(1);
-            (u16::MAX, Position { ms, seq: LAST_SEQ })
+            (u16::MAX, Position { ms, seq: SEQ_MAX })
         }
     };
     EventId { bucket, position }

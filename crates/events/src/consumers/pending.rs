@@ -33,9 +33,12 @@ pub(super) async fn list(
     consumer: &str,
     limit: usize,
 ) -> Result<PendingList, StoreError> {
-    let PendingEvents { mut some, total } = events.backend().pending(consumer, limit).await?;
-    some.sort_unstable_by_key(|(id, _)| (id.position, id.bucket));
-    let pending = some.iter().filter_map(|(_, record)| {
+    let PendingEvents {
+        some: mut records,
+        total,
+    } = events.backend().pending(consumer, limit).await?;
+    records.sort_unstable_by_key(|(id, _)| (id.position, id.bucket));
+    let pending = records.iter().filter_map(|(_, record)| {
         let record = Record::read(record)?;
         Some(Pending {
             event: record.event,

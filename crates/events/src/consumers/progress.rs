@@ -7,6 +7,7 @@ use threadkeep_domain::Position;
 pub(super) struct LogProgress {
     read: Position,
     cursor: Position,
+    /// The events between the cursor and `read`, and whether each was handled.
     open: VecDeque<(Position, bool)>,
 }
 
@@ -19,7 +20,7 @@ impl LogProgress {
         }
     }
 
-    pub(super) fn read(&self) -> Position {
+    pub(super) fn read_position(&self) -> Position {
         self.read
     }
 
@@ -39,9 +40,9 @@ impl LogProgress {
     }
 
     pub(super) fn handle(&mut self, position: Position) {
-        let found = self.open.binary_search_by_key(&position, |(open, _)| *open);
-        if let Ok(progress) = found {
-            self.open[progress].1 = true;
+        let index = self.open.binary_search_by_key(&position, |(open, _)| *open);
+        if let Ok(index) = index {
+            self.open[index].1 = true;
             self.advance_cursor();
         }
     }
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_stays_before_what_is_not_handled() {
+    fn the_cursor_stays_before_unhandled_events() {
         let mut progress = LogProgress::at(at(1));
 
         for ms in 2..=4 {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_event_is_read_back_as_it_was() {
+    fn every_event_kind_round_trips() {
         let keys = Some(Json::parse(r#"["a\ud800","\u00e9"]"#).unwrap());
         for kind in [
             EventKind::Created {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trace_of_an_event_is_kept_and_one_of_a_later_format_is_left_out() {
+    fn a_trace_round_trips_unless_its_format_is_unknown() {
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let record = Record::without_attempts(Event {
             trace: Some(Box::new(trace.parse().unwrap())),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_scopes_are_read_back_from_their_bytes() {
+    fn scope_events_round_trip() {
         let record = Record::without_attempts(Event {
             subject: "session:a\"b".parse().unwrap(),
             ..event(EventKind::TaskListUpdated)
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_wrote_is_not_taken_for_a_record() {
+    fn records_in_other_formats_are_rejected() {
         let record = Record::without_attempts(event(EventKind::Destroyed {
             reason: EndReason::Expired,
             state_lost: false,

@@ -15,9 +15,9 @@ use crate::{Follower, Outage};
 use threadkeep_domain::{Fingerprint, Position};
 use threadkeep_store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
 
-const AT_ONCE: usize = 16;
-const MOST: usize = 64;
-const LONG: Duration = Duration::from_secs(60);
+const DELIVERIES_MAX: usize = 16;
+const EVENTS_PER_READ_MAX: usize = 64;
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The worker of a slot that this replica has leased. Reads logs, delivers events, and stores outcomes.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Slot {
     unsure: BTreeSet<u16>,
     gaps: Gaps,
     /// Index of the log to read first. Rotates, so that no log is always last.
-    turn: usize,
+    first_log: usize,
     oldest: Arc<Oldest>,
 }
 
@@ -95,7 +95,7 @@ impl Slot {
             backlog: Backlog::new(consumer.timing, cursors, consumer.bytes.clone()),
             unsure: buckets.iter().copied().collect(),
             gaps: Gaps::default(),
-            oldest: consumer.counters().lag.share(),
+            oldest: consumer.counters().lag.track(),
             buckets,
             consumer,
             number,
@@ -104,7 +104,7 @@ impl Slot {
             subjects: HashMap::new(),
             changed: None,
             unsent: None,
-            turn: 0,
+            first_log: 0,
         };
         slot.take_pending(ledger);
         Some(slot)
@@ -125,11 +125,11 @@ impl Slot {
                     false => Ended::Lost,
                 };
             }
-            let known = *signals.borrow_and_update();
-            if known.erasures > self.signals.erasures {
+            let latest = *signals.borrow_and_update();
+            if latest.erasures > self.signals.erasures {
                 return Ended::Stale;
             }
-            if known.replays > self.signals.replays {
+            if latest.replays > self.signals.replays {
                 if !self.reload().await {
                     return Ended::Missing;
                 }
@@ -137,12 +137,12 @@ impl Slot {
             }
             match self.read(&follower.heads()).await {
                 Ok(true) => {
-                    outage.is_over();
+                    outage.record_success();
                     self.settle_ended();
                     continue;
                 }
                 Ok(false) => {}
-                Err(error) => sleep(outage.goes_on(&error)).await,
+                Err(error) => sleep(outage.record_failure(&error)).await,
             }
             let pause = self.pause();
             tokio::select! {
@@ -176,7 +176,7 @@ impl Slot {
 
     fn start_deliveries(&mut self) {
         let types = self.consumer.handler.types();
-        while self.deliveries.len() < AT_ONCE {
+        while self.deliveries.len() < DELIVERIES_MAX {
             let now_ms = self.consumer.now_ms();
             let Some((subject, event)) = self.backlog.next(now_ms) else {
                 return;
@@ -248,7 +248,7 @@ impl Slot {
         if behind.is_empty() {
             return Ok(false);
         }
-        let limit = (room / behind.len()).clamp(1, MOST);
+        let limit = (room / behind.len()).clamp(1, EVENTS_PER_READ_MAX);
         let read = self.consumer.backend.read_log(&behind, limit).await?;
         if self.consumer.backend.memory_use().is_some() {
             self.unsure.extend(behind.iter().map(|(bucket, _)| *bucket));
@@ -271,14 +271,14 @@ impl Slot {
 
     fn behind(&mut self, heads: &Heads, limit: usize) -> Vec<(u16, Position)> {
         let count = self.buckets.len();
-        let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
-        let behind = in_turn.filter_map(|bucket| {
+        let rotated = (0..count).map(|step| self.buckets[(self.first_log + step) % count]);
+        let behind = rotated.filter_map(|bucket| {
             let head = *heads.positions.get(usize::from(bucket))?;
-            let read = self.backlog.read(bucket)?;
+            let read = self.backlog.read_position(bucket)?;
             (head > read).then_some((bucket, read))
         });
         let behind: Vec<_> = behind.take(limit).collect();
-        self.turn = self.turn.wrapping_add(1);
+        self.first_log = self.first_log.wrapping_add(1);
         behind
     }
 
@@ -313,10 +313,10 @@ impl Slot {
             match self.commit(change).await {
                 Ok(true) => self.unsent = None,
                 Ok(false) => return false,
-                Err(error) => sleep(outage.goes_on(&error)).await,
+                Err(error) => sleep(outage.record_failure(&error)).await,
             }
         }
-        outage.is_over();
+        outage.record_success();
         self.changed = None;
         true
     }
@@ -367,7 +367,7 @@ impl Slot {
         let mut records: Vec<_> = ledger
             .pending
             .into_iter()
-            .filter(|(id, _)| self.backlog.read(id.bucket).is_some())
+            .filter(|(id, _)| self.backlog.read_position(id.bucket).is_some())
             .filter_map(|(id, record)| {
                 let read = Record::read(&record);
                 if read.is_none() {
@@ -383,10 +383,10 @@ impl Slot {
     }
 
     fn pause(&mut self) -> Duration {
-        let commit = self.commit_due_in().unwrap_or(LONG);
-        let is_free = self.deliveries.len() < AT_ONCE;
+        let commit = self.commit_due_in().unwrap_or(PAUSE_MAX);
+        let is_free = self.deliveries.len() < DELIVERIES_MAX;
         let due_ms = self.backlog.next_due_ms().filter(|_| is_free);
-        let retry = due_ms.map_or(LONG, |due_ms| {
+        let retry = due_ms.map_or(PAUSE_MAX, |due_ms| {
             let wait_ms = due_ms.saturating_sub(self.consumer.now_ms());
             Duration::from_millis(wait_ms).min(self.consumer.timing.tick)
         });

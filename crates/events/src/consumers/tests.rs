@@ -28,45 +28,45 @@ const FAST: Timing = Timing {
     ..Timing::DEFAULT
 };
 
-type Judge = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
+type Accepts = Box<dyn Fn(&Event, usize) -> bool + Send + Sync>;
 
 struct Recorder {
     types: EventTypes,
     /// Decides whether to accept an event on a given attempt. The first attempt is number 1.
-    judge: Judge,
+    accepts: Accepts,
     attempts: Mutex<BTreeMap<EventId, usize>>,
-    taken: Mutex<Vec<Event>>,
-    at_once: AtomicUsize,
-    most_at_once: AtomicUsize,
+    accepted: Mutex<Vec<Event>>,
+    in_flight: AtomicUsize,
+    in_flight_max: AtomicUsize,
     gate: Semaphore,
 }
 
 impl Recorder {
-    fn new(judge: impl Fn(&Event, usize) -> bool + Send + Sync + 'static) -> Arc<Self> {
-        Self::gated(judge, Semaphore::MAX_PERMITS)
+    fn new(accepts: impl Fn(&Event, usize) -> bool + Send + Sync + 'static) -> Arc<Self> {
+        Self::gated(accepts, Semaphore::MAX_PERMITS)
     }
 
     fn gated(
-        judge: impl Fn(&Event, usize) -> bool + Send + Sync + 'static,
+        accepts: impl Fn(&Event, usize) -> bool + Send + Sync + 'static,
         permits: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
             types: [EventType::SessionCompleted].into_iter().collect(),
-            judge: Box::new(judge),
+            accepts: Box::new(accepts),
             attempts: Mutex::default(),
-            taken: Mutex::default(),
-            at_once: AtomicUsize::new(0),
-            most_at_once: AtomicUsize::new(0),
+            accepted: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            in_flight_max: AtomicUsize::new(0),
             gate: Semaphore::new(permits),
         })
     }
 
-    fn taken(&self) -> Vec<Event> {
-        self.taken.lock().unwrap().clone()
+    fn accepted(&self) -> Vec<Event> {
+        self.accepted.lock().unwrap().clone()
     }
 
     fn count(&self) -> usize {
-        self.taken.lock().unwrap().len()
+        self.accepted.lock().unwrap().len()
     }
 
     fn attempts(&self) -> usize {
@@ -81,20 +81,20 @@ impl Handler for Recorder {
     }
 
     async fn deliver(&self, event: &Event) -> Result<(), Failure> {
-        let running = self.at_once.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most_at_once.fetch_max(running, Ordering::Relaxed);
+        let running = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        self.in_flight_max.fetch_max(running, Ordering::Relaxed);
         self.gate.acquire().await.unwrap().forget();
-        self.at_once.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
         let attempt = {
             let mut attempts = self.attempts.lock().unwrap();
             let attempt = attempts.entry(event.id).or_default();
             *attempt += 1;
             *attempt
         };
-        if !(self.judge)(event, attempt) {
-            return Err(Failure::new("the test says no"));
+        if !(self.accepts)(event, attempt) {
+            return Err(Failure::new("rejected by the test"));
         }
-        self.taken.lock().unwrap().push(event.clone());
+        self.accepted.lock().unwrap().push(event.clone());
         Ok(())
     }
 }
@@ -185,18 +185,18 @@ fn runtime() -> Runtime {
 }
 
 async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
-    let holds = async {
+    let polling = async {
         while !condition().await {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(Duration::from_secs(120), holds)
+    timeout(Duration::from_secs(120), polling)
         .await
-        .expect("the condition should come to hold");
+        .expect("the condition should become true");
 }
 
 #[tokio::test]
-async fn each_event_comes_once_and_those_of_a_thread_in_order_whatever_fails() {
+async fn each_event_is_delivered_once_and_in_order_despite_failures() {
     let bench = Bench::new();
     let threads = threads::<20>();
     let recorder = Recorder::new(|event, attempt| !number(event).is_multiple_of(3) || attempt > 2);
@@ -210,16 +210,18 @@ async fn each_event_comes_once_and_those_of_a_thread_in_order_whatever_fails() {
     until(async || recorder.count() >= 400).await;
     until(async || bench.is_settled().await).await;
 
-    let taken = recorder.taken();
-    assert_eq!(taken.len(), 400);
+    let accepted = recorder.accepted();
+    assert_eq!(accepted.len(), 400);
     for thread in threads {
-        let of_thread = taken.iter().filter(|event| event.thread() == Some(&thread));
+        let of_thread = accepted
+            .iter()
+            .filter(|event| event.thread() == Some(&thread));
         assert!(of_thread.map(number).eq(0..20));
     }
 }
 
 #[tokio::test]
-async fn threads_are_delivered_side_by_side_and_one_that_hangs_holds_up_no_other() {
+async fn threads_are_delivered_concurrently_up_to_a_limit() {
     let bench = Bench::new();
     let recorder = Recorder::gated(|_, _| true, 0);
     let _events = bench.consume(&recorder).await;
@@ -227,16 +229,16 @@ async fn threads_are_delivered_side_by_side_and_one_that_hangs_holds_up_no_other
     for thread in threads::<200>() {
         bench.log(thread, 1).await;
     }
-    until(async || recorder.at_once.load(Ordering::Relaxed) >= 40).await;
+    until(async || recorder.in_flight.load(Ordering::Relaxed) >= 40).await;
     recorder.gate.add_permits(1_000);
     until(async || recorder.count() == 200).await;
 
-    let most = recorder.most_at_once.load(Ordering::Relaxed);
-    assert!(most <= 64, "{most}");
+    let in_flight_max = recorder.in_flight_max.load(Ordering::Relaxed);
+    assert!(in_flight_max <= 64, "{in_flight_max}");
 }
 
 #[tokio::test]
-async fn a_failing_thread_holds_up_no_other() {
+async fn a_failing_thread_does_not_block_others() {
     let bench = Bench::new();
     let [bad, good] = threads();
     let recorder = Recorder::new(move |event, _| event.thread() != Some(&bad));
@@ -250,7 +252,7 @@ async fn a_failing_thread_holds_up_no_other() {
 
     assert!(
         recorder
-            .taken()
+            .accepted()
             .iter()
             .all(|event| event.thread() == Some(&good))
     );
@@ -259,7 +261,7 @@ async fn a_failing_thread_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn what_waits_is_told_until_it_is_taken() {
+async fn the_lag_is_reported_until_waiting_events_are_delivered() {
     let bench = Bench::new();
     let [one, other] = threads();
     let is_broken = Arc::new(AtomicBool::new(true));
@@ -290,7 +292,7 @@ async fn what_waits_is_told_until_it_is_taken() {
 }
 
 #[tokio::test]
-async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
+async fn events_that_fail_for_a_day_are_parked_and_can_be_replayed() {
     let bench = Bench::new();
     let [thread] = threads();
     let is_broken = Arc::new(AtomicBool::new(true));
@@ -313,7 +315,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
     assert_eq!((first.parked.len(), second.parked.len()), (2, 1));
     assert_eq!(second.next, None);
     for parked in first.parked.iter().chain(&second.parked) {
-        assert_eq!(parked.last_error, "the test says no");
+        assert_eq!(parked.last_error, "rejected by the test");
         assert!(parked.first_attempt_ms > 0);
     }
     assert!(first.parked[0].attempts > 2);
@@ -328,7 +330,7 @@ async fn what_fails_for_a_day_is_parked_and_comes_when_it_is_replayed() {
     until(async || recorder.count() == 2).await;
     assert_eq!(events.replay(NAME, None).await.unwrap(), 2);
     until(async || recorder.count() == 4).await;
-    assert!(recorder.taken().iter().map(number).eq([3, 1, 0, 2]));
+    assert!(recorder.accepted().iter().map(number).eq([3, 1, 0, 2]));
     assert!(
         events
             .parked(NAME, None, 9)
@@ -344,23 +346,23 @@ async fn a_replay_is_noticed_by_the_replica_that_holds_the_slot() {
     let bench = Bench::new();
     let [thread] = threads();
     let recorder = Recorder::new(|_, attempt| attempt > 1);
-    let no_patience = Timing {
+    let park_immediately = Timing {
         give_up_after: Duration::ZERO,
         ..FAST
     };
-    let events = bench.consume_by(&recorder, no_patience).await;
+    let events = bench.consume_by(&recorder, park_immediately).await;
     bench.log(thread, 1).await;
     until(async || events.counters().subscribers.parked.get() == 1).await;
     until(async || bench.is_settled().await).await;
 
-    let elsewhere = bench.replica(FAST);
-    assert_eq!(elsewhere.replay(NAME, None).await.unwrap(), 1);
+    let other_replica = bench.replica(FAST);
+    assert_eq!(other_replica.replay(NAME, None).await.unwrap(), 1);
 
     until(async || recorder.count() == 1).await;
 }
 
 #[test]
-fn what_was_delivered_and_not_noted_before_a_crash_is_delivered_again() {
+fn deliveries_not_stored_before_a_crash_are_repeated() {
     let bench = Bench::new();
     let ids = threads::<10>();
     let recorder = Recorder::new(|_, _| true);
@@ -387,13 +389,13 @@ fn what_was_delivered_and_not_noted_before_a_crash_is_delivered_again() {
         let _events = bench.consume(&recorder).await;
         until(async || bench.is_settled().await).await;
     });
-    let taken = recorder.taken();
-    let distinct: HashSet<_> = taken.iter().map(|event| event.id).collect();
-    assert_eq!((taken.len(), distinct.len()), (20, 10));
+    let accepted = recorder.accepted();
+    let distinct: HashSet<_> = accepted.iter().map(|event| event.id).collect();
+    assert_eq!((accepted.len(), distinct.len()), (20, 10));
 }
 
 #[tokio::test]
-async fn what_was_delivered_before_a_shutdown_is_not_delivered_again() {
+async fn deliveries_finished_during_shutdown_are_not_repeated() {
     let bench = Bench::new();
     let recorder = Recorder::gated(|_, _| true, 0);
     let never = Timing {
@@ -405,7 +407,7 @@ async fn what_was_delivered_before_a_shutdown_is_not_delivered_again() {
     for thread in threads::<10>() {
         bench.log(thread, 1).await;
     }
-    until(async || recorder.at_once.load(Ordering::Relaxed) == 10).await;
+    until(async || recorder.in_flight.load(Ordering::Relaxed) == 10).await;
 
     let stopping = events.clone();
     let stopped = tokio::spawn(async move { stopping.shutdown().await });
@@ -422,7 +424,7 @@ async fn what_was_delivered_before_a_shutdown_is_not_delivered_again() {
 }
 
 #[tokio::test]
-async fn replicas_share_the_work_and_each_event_comes_once() {
+async fn replicas_share_the_work_and_deliver_each_event_once() {
     let bench = Bench::new();
     let recorders = [Recorder::new(|_, _| true), Recorder::new(|_, _| true)];
     let _one = bench.consume(&recorders[0]).await;
@@ -447,21 +449,21 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
     }
     until(async || bench.is_settled().await).await;
 
-    let taken: Vec<_> = recorders
+    let accepted: Vec<_> = recorders
         .iter()
         .zip(before)
-        .flat_map(|(recorder, before)| recorder.taken().split_off(before))
+        .flat_map(|(recorder, before)| recorder.accepted().split_off(before))
         .collect();
-    assert_eq!(taken.len(), 500);
-    let distinct: HashSet<_> = taken.iter().map(|event| event.id).collect();
+    assert_eq!(accepted.len(), 500);
+    let distinct: HashSet<_> = accepted.iter().map(|event| event.id).collect();
     assert_eq!(distinct.len(), 500);
     for (recorder, before) in recorders.iter().zip(before) {
-        assert!(recorder.count() > before, "one has done all");
+        assert!(recorder.count() > before, "one replica did all the work");
     }
 }
 
 #[tokio::test]
-async fn the_work_of_a_replica_that_is_gone_is_done_by_another() {
+async fn another_replica_takes_over_the_work_of_a_crashed_one() {
     let bench = Bench::new();
     let hung = Recorder::gated(|_, _| true, 0);
     let alive = Recorder::new(|_, _| true);
@@ -474,7 +476,7 @@ async fn the_work_of_a_replica_that_is_gone_is_done_by_another() {
                 for thread in threads::<50>() {
                     bench.log(thread, 1).await;
                 }
-                until(async || hung.at_once.load(Ordering::Relaxed) > 0).await;
+                until(async || hung.in_flight.load(Ordering::Relaxed) > 0).await;
                 std::mem::forget(events);
             });
             runtime.shutdown_background();
@@ -492,7 +494,7 @@ async fn the_work_of_a_replica_that_is_gone_is_done_by_another() {
 }
 
 #[tokio::test]
-async fn who_has_lost_the_lease_writes_nothing_down() {
+async fn a_replica_that_lost_its_lease_stores_nothing() {
     let bench = Bench::new();
     let recorder = Recorder::gated(|_, _| true, 0);
     let long = Timing {
@@ -502,7 +504,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
     };
     let _events = bench.consume_by(&recorder, long).await;
     bench.log(ThreadId::random(), 1).await;
-    until(async || recorder.at_once.load(Ordering::Relaxed) == 1).await;
+    until(async || recorder.in_flight.load(Ordering::Relaxed) == 1).await;
 
     let other = Recorder::new(|_, _| true);
     bench.store_clock.advance(Duration::from_secs(3_601));
@@ -520,7 +522,7 @@ async fn who_has_lost_the_lease_writes_nothing_down() {
 }
 
 #[tokio::test]
-async fn a_consumer_that_takes_nothing_leaves_what_comes_in_the_log() {
+async fn a_failing_consumer_stops_reading_the_log() {
     let bench = Bench::new();
     let is_broken = Arc::new(AtomicBool::new(true));
     let broken = Arc::clone(&is_broken);
@@ -564,7 +566,7 @@ async fn a_handler_that_panics_is_called_again() {
 }
 
 #[tokio::test]
-async fn only_what_is_wanted_comes_and_only_from_the_beginning_on() {
+async fn only_new_events_of_the_requested_types_are_delivered() {
     let bench = Bench::new();
     let thread = ThreadId::random();
     bench.log(thread, 1).await;
@@ -579,11 +581,11 @@ async fn only_what_is_wanted_comes_and_only_from_the_beginning_on() {
     bench.log(thread, 2).await;
     until(async || bench.is_settled().await).await;
 
-    assert!(recorder.taken().iter().map(number).eq([2]));
+    assert!(recorder.accepted().iter().map(number).eq([2]));
 }
 
 #[tokio::test]
-async fn a_consumer_that_is_dropped_leaves_nothing() {
+async fn dropping_a_consumer_deletes_its_ledger() {
     let bench = Bench::new();
     let recorder = Recorder::new(|_, _| false);
     let events = bench.consume(&recorder).await;
@@ -598,7 +600,7 @@ async fn a_consumer_that_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_is_gone_begins_anew() {
+async fn a_deleted_ledger_is_recreated() {
     let bench = Bench::new();
     let recorder = Recorder::new(|_, _| true);
     let _events = bench.consume(&recorder).await;
@@ -612,7 +614,7 @@ async fn a_ledger_that_is_gone_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_name_is_taken_by_one_consumer_of_a_replica() {
+async fn a_consumer_name_is_unique_within_a_replica() {
     let bench = Bench::new();
     let recorder = Recorder::new(|_, _| true);
     let events = bench.consume(&recorder).await;

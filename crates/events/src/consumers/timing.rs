@@ -61,7 +61,7 @@ mod tests {
             let share = delay / f64::from(seconds);
             assert!((0.9..=1.1).contains(&share), "{attempts}: {delay}");
         }
-        let most = Timing::DEFAULT.delay(u32::MAX);
-        assert!(most <= Duration::from_secs(3_960));
+        let longest = Timing::DEFAULT.delay(u32::MAX);
+        assert!(longest <= Duration::from_secs(3_960));
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::slot::{Ended, Slot};
 use super::{Consumer, heartbeat, open};
-use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
+use crate::{Outage, Tail, WATCH_LIFETIME, WATCH_RENEW_EVERY};
 use threadkeep_store::{Leases, LedgerSignals};
 
 /// If more than this many consecutive renewals find no ledger, the ledger is recreated.
@@ -20,25 +20,27 @@ const MISSING_MAX: u32 = 3;
 struct Slots(HashMap<u16, JoinHandle<Ended>>);
 
 impl Consumer {
-    /// Runs until `stop` is cancelled, then finishes the deliveries in progress and releases the slots. `poke` triggers
+    /// Runs until `stop` is cancelled, then finishes the deliveries in progress and releases the slots. `wake` triggers
     /// an immediate check for replays and erasures.
     pub(super) async fn run(
         self: Arc<Self>,
         tail: Tail,
         stop: CancellationToken,
-        poke: Arc<Notify>,
+        wake: Arc<Notify>,
     ) {
-        let (told, held) = watch::channel(Vec::new());
+        let (held_sender, held) = watch::channel(Vec::new());
         // outcomes are stored before the lease is released
         let release = CancellationToken::new();
         let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
         let holder = Arc::clone(&self.holder);
-        let hold = self.pool().hold(leases, holder, told, release.clone());
+        let hold = self
+            .pool()
+            .hold(leases, holder, held_sender, release.clone());
         let (signal, signals) = watch::channel(LedgerSignals::default());
         let work = async {
             tokio::select! {
-                () = self.watch_signals(signal, &poke) => {}
-                () = heartbeat::go_on(&*self.backend, &self.name) => {}
+                () = self.watch_signals(signal, &wake) => {}
+                () = heartbeat::run(&*self.backend, &self.name) => {}
                 () = self.renew_watch() => {}
                 () = Arc::clone(&self).work(tail, held, signals, stop) => {}
             }
@@ -101,31 +103,32 @@ impl Consumer {
     async fn renew_watch(&self) {
         let mut outage = Outage::new("logging changes of threads for a consumer");
         loop {
-            let mut pause = WATCH_AGAIN;
+            let mut pause = WATCH_RENEW_EVERY;
             if self.handler.types().has_changes() {
-                match self.backend.watch_all(WATCH_LASTS).await {
-                    Ok(_) => outage.is_over(),
-                    Err(error) => pause = outage.goes_on(&error),
+                match self.backend.watch_all(WATCH_LIFETIME).await {
+                    Ok(_) => outage.record_success(),
+                    Err(error) => pause = outage.record_failure(&error),
                 }
             }
             sleep(pause).await;
         }
     }
 
-    async fn watch_signals(&self, signal: watch::Sender<LedgerSignals>, poke: &Notify) {
+    async fn watch_signals(&self, signal: watch::Sender<LedgerSignals>, wake: &Notify) {
         let mut outage = Outage::new("looking for requested replays and erasures");
         loop {
             let pause = match self.backend.signals(&self.name).await {
                 Ok(signals) => {
-                    outage.is_over();
-                    signal.send_if_modified(|known| std::mem::replace(known, signals) != signals);
+                    outage.record_success();
+                    signal
+                        .send_if_modified(|current| std::mem::replace(current, signals) != signals);
                     self.timing.renew
                 }
-                Err(error) => outage.goes_on(&error),
+                Err(error) => outage.record_failure(&error),
             };
             tokio::select! {
                 () = sleep(pause) => {}
-                () = poke.notified() => {}
+                () = wake.notified() => {}
             }
         }
     }

@@ -9,27 +9,27 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::bytes_named;
+use super::key_name_bytes;
 use threadkeep_domain::{Event, NAMED_KEY_BYTES_MAX, Position, ThreadId};
 use threadkeep_store::Watched;
 
 /// Maximum number of events that can wait for a listener. A listener that falls further behind is disconnected.
-const ROOM: usize = 128;
+const WAITING_EVENTS_MAX: usize = 128;
 /// Approximate maximum size of the key names in waiting events, in bytes. The limit is necessary because a client may
 /// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
 const WAITING_KEY_BYTES_MAX: usize = 4 * NAMED_KEY_BYTES_MAX;
 
 #[derive(Debug, Clone)]
-pub(super) enum Heard {
+pub(super) enum Message {
     Event(Arc<Event>),
-    /// The previous watch may have expired before it was renewed, so the thread may have changed without an event.
+    /// The watch may have expired before it was renewed, so changes to the thread may not have been logged.
     WatchLapsed(Watched),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     logs: Mutex<HashMap<u16, Log>>,
-    wanted: Notify,
+    poll_requested: Notify,
     next: AtomicU64,
 }
 
@@ -37,19 +37,19 @@ pub(super) struct Listeners {
 struct Log {
     /// Position up to which events were delivered; `None` until the first position is known.
     position: Option<Position>,
-    threads: HashMap<ThreadId, Listened>,
+    threads: HashMap<ThreadId, ThreadListeners>,
 }
 
 #[derive(Debug)]
-struct Listened {
+struct ThreadListeners {
     /// Keyed by listener number, so that removing a listener takes constant time.
-    ears: HashMap<u64, Ear>,
-    watched: Instant,
+    channels: HashMap<u64, Channel>,
+    watched_at: Instant,
 }
 
 #[derive(Debug)]
-struct Ear {
-    sender: mpsc::Sender<Heard>,
+struct Channel {
+    sender: mpsc::Sender<Message>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
@@ -62,14 +62,14 @@ pub(super) struct Listener {
     number: u64,
     /// True if this listener sets the first position of the log.
     is_first: bool,
-    heard: mpsc::Receiver<Heard>,
+    messages: mpsc::Receiver<Message>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-impl Heard {
+impl Message {
     fn bytes(&self) -> usize {
         match self {
-            Self::Event(event) => bytes_named(event),
+            Self::Event(event) => key_name_bytes(event),
             Self::WatchLapsed(_) => 0,
         }
     }
@@ -78,9 +78,9 @@ impl Heard {
 impl Listeners {
     /// Adds a listener, which receives all events after the position that [`Listener::start`] sets.
     pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
-        let (sender, heard) = mpsc::channel(ROOM);
+        let (sender, messages) = mpsc::channel(WAITING_EVENTS_MAX);
         let waiting_bytes = Arc::<AtomicUsize>::default();
-        let ear = Ear {
+        let channel = Channel {
             sender,
             waiting_bytes: Arc::clone(&waiting_bytes),
         };
@@ -88,34 +88,38 @@ impl Listeners {
         let mut logs = self.lock();
         let log = logs.entry(bucket).or_default();
         let is_first = log.position.is_none();
-        let listened = log.threads.entry(thread).or_insert_with(|| Listened {
-            ears: HashMap::new(),
-            watched: Instant::now(),
-        });
-        listened.ears.insert(number, ear);
+        let listeners = log
+            .threads
+            .entry(thread)
+            .or_insert_with(|| ThreadListeners {
+                channels: HashMap::new(),
+                watched_at: Instant::now(),
+            });
+        listeners.channels.insert(number, channel);
         Listener {
             listeners: Arc::clone(self),
             bucket,
             thread,
             number,
             is_first,
-            heard,
+            messages,
             waiting_bytes,
         }
     }
 
-    pub(super) fn wanted(&self) -> Vec<(u16, Position)> {
+    /// Returns the logs with listeners, each with the position to continue reading from.
+    pub(super) fn logs_to_read(&self) -> Vec<(u16, Position)> {
         let logs = self.lock();
-        let wanted = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
-        logs.iter().filter_map(wanted).collect()
+        let position = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
+        logs.iter().filter_map(position).collect()
     }
 
-    pub(super) async fn is_wanted(&self) {
-        self.wanted.notified().await;
+    pub(super) async fn poll_requested(&self) {
+        self.poll_requested.notified().await;
     }
 
-    pub(super) fn look_again(&self) {
-        self.wanted.notify_one();
+    pub(super) fn request_poll(&self) {
+        self.poll_requested.notify_one();
     }
 
     /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. If the
@@ -135,28 +139,28 @@ impl Listeners {
         };
         // the position advances before the events become visible
         log.position = Some(last.id.position);
-        let mut cut = 0;
+        let mut disconnected = 0;
         for event in events {
             let thread = event.thread().filter(|_| !event.is_scope_change());
-            if let Some(listened) = thread.and_then(|id| log.threads.get_mut(id)) {
-                cut += listened.tell(&Heard::Event(Arc::new(event)));
+            if let Some(listeners) = thread.and_then(|id| log.threads.get_mut(id)) {
+                disconnected += listeners.send(&Message::Event(Arc::new(event)));
             }
         }
-        cut
+        disconnected
     }
 
     /// Disconnects all listeners of a log whose events from `from` to `horizon` were dropped unread. The readers
     /// reconnect with their cursors and get a reset. Returns the number of disconnected listeners.
-    pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
+    pub(super) fn disconnect_all(&self, bucket: u16, from: Position, horizon: Position) -> usize {
         let mut logs = self.lock();
         let log = logs.get_mut(&bucket);
         let Some(log) = log.filter(|log| log.position == Some(from)) else {
             return 0;
         };
         log.position = Some(horizon);
-        let listened = log.threads.values_mut();
-        listened
-            .map(|listened| mem::take(&mut listened.ears).len())
+        let threads = log.threads.values_mut();
+        threads
+            .map(|listeners| mem::take(&mut listeners.channels).len())
             .sum()
     }
 
@@ -170,25 +174,25 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Records that changes to a thread are logged for `lasts` after `asked`. Notifies the listeners if the previous
-    /// watch may have expired. Returns the number of listeners that were disconnected.
-    pub(super) fn note_watched(
+    /// Records that changes to a thread are logged for `lifetime` after `requested_at`. Notifies the listeners if the
+    /// previous watch may have expired. Returns the number of listeners that were disconnected.
+    pub(super) fn record_watch(
         &self,
         bucket: u16,
         thread: &ThreadId,
-        asked: Instant,
-        lasts: Duration,
+        requested_at: Instant,
+        lifetime: Duration,
         watched: Watched,
     ) -> usize {
         let mut logs = self.lock();
         let log = logs.get_mut(&bucket);
-        let Some(listened) = log.and_then(|log| log.threads.get_mut(thread)) else {
+        let Some(listeners) = log.and_then(|log| log.threads.get_mut(thread)) else {
             return 0;
         };
-        let lapsed = listened.watched.elapsed() >= lasts;
-        listened.watched = asked;
+        let lapsed = listeners.watched_at.elapsed() >= lifetime;
+        listeners.watched_at = requested_at;
         if lapsed {
-            listened.tell(&Heard::WatchLapsed(watched))
+            listeners.send(&Message::WatchLapsed(watched))
         } else {
             0
         }
@@ -199,20 +203,21 @@ impl Listeners {
     }
 }
 
-impl Listened {
-    fn tell(&mut self, heard: &Heard) -> usize {
-        let (before, bytes) = (self.ears.len(), heard.bytes());
-        self.ears.retain(|_, ear| ear.tell(heard, bytes));
-        before - self.ears.len()
+impl ThreadListeners {
+    fn send(&mut self, message: &Message) -> usize {
+        let (before, bytes) = (self.channels.len(), message.bytes());
+        self.channels
+            .retain(|_, channel| channel.send(message, bytes));
+        before - self.channels.len()
     }
 }
 
-impl Ear {
-    fn tell(&self, heard: &Heard, bytes: usize) -> bool {
+impl Channel {
+    fn send(&self, message: &Message, bytes: usize) -> bool {
         // counted before the listener can receive it
         let waiting_bytes = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         waiting_bytes + bytes <= WAITING_KEY_BYTES_MAX
-            && self.sender.try_send(heard.clone()).is_ok()
+            && self.sender.try_send(message.clone()).is_ok()
     }
 }
 
@@ -229,22 +234,22 @@ impl Listener {
             log.position = Some(position.min(head));
         }
         drop(logs);
-        self.listeners.wanted.notify_one();
+        self.listeners.poll_requested.notify_one();
     }
 
     /// Returns the next message, or `None` if the listener was disconnected because it was too slow. Cancel safe.
-    pub(super) async fn hear(&mut self) -> Option<Heard> {
-        let heard = self.heard.recv().await?;
+    pub(super) async fn recv(&mut self) -> Option<Message> {
+        let message = self.messages.recv().await?;
         self.waiting_bytes
-            .fetch_sub(heard.bytes(), Ordering::Relaxed);
-        Some(heard)
+            .fetch_sub(message.bytes(), Ordering::Relaxed);
+        Some(message)
     }
 
     /// Returns the position up to which this listener has received all events, or `None` if an event is waiting.
     pub(super) fn received_up_to(&self) -> Option<Position> {
         // read the position first, because all events up to that position have already been sent to the channel
         let position = self.listeners.lock().get(&self.bucket)?.position;
-        if self.heard.is_empty() {
+        if self.messages.is_empty() {
             position
         } else {
             None
@@ -258,9 +263,9 @@ impl Drop for Listener {
         let Some(log) = logs.get_mut(&self.bucket) else {
             return;
         };
-        if let Some(listened) = log.threads.get_mut(&self.thread) {
-            listened.ears.remove(&self.number);
-            if listened.ears.is_empty() {
+        if let Some(listeners) = log.threads.get_mut(&self.thread) {
+            listeners.channels.remove(&self.number);
+            if listeners.channels.is_empty() {
                 log.threads.remove(&self.thread);
             }
         }

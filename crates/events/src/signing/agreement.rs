@@ -1,10 +1,10 @@
-//! Decides which key of a key ring signs, based on the cards that all replicas publish.
+//! Decides which key of a key ring signs, based on the cards (lists of keys) that all replicas publish.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::LASTS;
+use super::CARD_LIFETIME;
 use super::card::{Card, digest_of, name_of};
 use threadkeep_domain::KeyRing;
 
@@ -16,10 +16,10 @@ pub(super) struct Agreement {
     /// Digests of the keys, in the order of the ring.
     digests: Vec<String>,
     wait: Duration,
-    /// Time at which this replica last received the cards. A process that was frozen for longer than [`LASTS`], the
-    /// lifetime of a card, may have missed replicas that started and stopped in the meantime. The time is monotonic, so
-    /// that a clock change cannot shorten a wait.
-    heard: Option<Instant>,
+    /// Time at which this replica last received the cards. A process that was frozen for longer than [`CARD_LIFETIME`]
+    /// may have missed replicas that started and stopped in the meantime. The time is monotonic, so that a clock change
+    /// cannot shorten a wait.
+    cards_received_at: Option<Instant>,
     /// The time since which all known replicas have had the chosen key.
     shared_since: Option<Instant>,
     is_shared: bool,
@@ -58,7 +58,7 @@ impl Agreement {
             ring,
             digests,
             wait,
-            heard: None,
+            cards_received_at: None,
             shared_since: None,
             is_shared: false,
         }
@@ -66,14 +66,14 @@ impl Agreement {
 
     /// Signs with the key that has `digest`, if the ring has such a key.
     pub(super) fn resume(&self, digest: &str) {
-        if let Some(index) = self.digests.iter().position(|known| known == digest) {
+        if let Some(index) = self.digests.iter().position(|ours| ours == digest) {
             self.ring.sign_with(index);
         }
     }
 
     /// Restarts the wait for the chosen key after an outage.
     pub(super) fn forget(&mut self) {
-        self.heard = None;
+        self.cards_received_at = None;
     }
 
     /// Returns whether all replicas have the signing key, according to recent cards.
@@ -82,21 +82,22 @@ impl Agreement {
     }
 
     fn has_recent_cards(&self, now: Instant) -> bool {
-        self.heard.is_some_and(|heard| now - heard <= LASTS)
+        self.cards_received_at
+            .is_some_and(|at| now - at <= CARD_LIFETIME)
     }
 
     /// Decides which key signs, based on the cards of all live replicas, including this one. A replica without a card
     /// is listed as `None`. `now` is the time at which the cards were requested.
-    pub(super) fn judge(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
-        let told: Vec<_> = cards.iter().flatten().collect();
+    pub(super) fn decide(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
+        let known: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {
             let lacks = |card: &&&Card| !card.has(&self.digests[index]);
-            told.iter().filter(lacks).count()
+            known.iter().filter(lacks).count()
         };
         // a ring with a single key has no alternative, so missing cards do not matter
         let silent = match self.digests.len() {
             1 => 0,
-            _ => cards.len() - told.len(),
+            _ => cards.len() - known.len(),
         };
         let is_on_all = |index: usize| silent == 0 && without(index) == 0;
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
@@ -109,7 +110,7 @@ impl Agreement {
         } else if is_on_all(signing) {
             signing
         } else {
-            // some replicas cannot verify the current signatures, so switch at once to a key that all replicas have
+            // some replicas cannot verify the current signatures, so switch now to a key that all replicas have
             let others = std::iter::once(chosen).chain(0..self.digests.len());
             others
                 .into_iter()
@@ -127,17 +128,17 @@ impl Agreement {
             situation,
             without: without(chosen),
             silent,
-            foreign: self.foreign(&told),
+            foreign: self.foreign(&known),
         };
         self.is_shared = is_on_all(next);
-        self.heard = Some(now);
+        self.cards_received_at = Some(now);
         self.shared_since = shared_since;
         self.ring.sign_with(next);
         verdict
     }
 
     fn foreign(&self, cards: &[&Card]) -> Vec<String> {
-        let is_ours = |print: &str| self.digests.iter().any(|known| known == digest_of(print));
+        let is_ours = |print: &str| self.digests.iter().any(|ours| ours == digest_of(print));
         let signing = cards.iter().filter_map(|card| card.signs.as_deref());
         let foreign = signing.filter(|print| !is_ours(print));
         let mut names: Vec<_> = foreign.map(|print| name_of(print).to_owned()).collect();
@@ -170,8 +171,8 @@ mod tests {
         agreement
     }
 
-    /// Passes `cards` to `agreement` once per [`LASTS`], between `from` and `to`. Returns the last verdict.
-    fn hear(
+    /// Passes `cards` to `agreement` once per [`CARD_LIFETIME`], between `from` and `to`. Returns the last verdict.
+    fn decide_repeatedly(
         agreement: &mut Agreement,
         cards: &[Option<Card>],
         from: Instant,
@@ -179,10 +180,10 @@ mod tests {
     ) -> Verdict {
         let mut now = from;
         while now < to {
-            agreement.judge(cards, now);
-            now += LASTS;
+            agreement.decide(cards, now);
+            now += CARD_LIFETIME;
         }
-        agreement.judge(cards, to)
+        agreement.decide(cards, to)
     }
 
     fn signs(agreement: &Agreement) -> &str {
@@ -194,20 +195,20 @@ mod tests {
     }
 
     #[test]
-    fn a_new_key_signs_when_all_have_had_it_for_long_enough() {
+    fn a_new_key_signs_once_all_replicas_have_had_it_long_enough() {
         let mut agreement = rotating();
         let now = Instant::now();
         let both = [card(&["old", "new"]), card(&["new", "old"])];
 
-        let verdict = agreement.judge(&both, now);
+        let verdict = agreement.decide(&both, now);
         assert_eq!(
             (verdict.situation, signs(&agreement)),
             (Situation::Settling, "old")
         );
         let before = now + WAIT - Duration::from_millis(1);
-        hear(&mut agreement, &both, now, before);
+        decide_repeatedly(&mut agreement, &both, now, before);
         assert_eq!(signs(&agreement), "old");
-        let verdict = agreement.judge(&both, now + WAIT);
+        let verdict = agreement.decide(&both, now + WAIT);
         assert_eq!(
             (verdict.situation, signs(&agreement)),
             (Situation::Agreed, "new")
@@ -215,59 +216,59 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_that_comes_back_without_the_key_begins_the_wait_again() {
+    fn a_replica_without_the_key_restarts_the_wait() {
         let mut agreement = rotating();
         let now = Instant::now();
         let alone = [card(&["new", "old"])];
 
-        hear(&mut agreement, &alone, now, now + WAIT / 2);
-        let verdict = agreement.judge(&[card(&["new", "old"]), card(&["old"])], now + WAIT / 2);
+        decide_repeatedly(&mut agreement, &alone, now, now + WAIT / 2);
+        let verdict = agreement.decide(&[card(&["new", "old"]), card(&["old"])], now + WAIT / 2);
         assert_eq!(
             (verdict.situation, verdict.without),
             (Situation::Withheld, 1)
         );
-        hear(&mut agreement, &alone, now + WAIT / 2, now + WAIT);
+        decide_repeatedly(&mut agreement, &alone, now + WAIT / 2, now + WAIT);
         assert_eq!(signs(&agreement), "old");
-        hear(&mut agreement, &alone, now + WAIT, now + WAIT * 2);
+        decide_repeatedly(&mut agreement, &alone, now + WAIT, now + WAIT * 2);
         assert_eq!(signs(&agreement), "new");
     }
 
     #[test]
-    fn an_outage_of_the_store_begins_the_wait_again() {
+    fn a_store_outage_restarts_the_wait() {
         let mut agreement = rotating();
         let now = Instant::now();
         let both = [card(&["new", "old"]), card(&["new", "old"])];
 
-        hear(&mut agreement, &both, now, now + WAIT / 2);
+        decide_repeatedly(&mut agreement, &both, now, now + WAIT / 2);
         agreement.forget();
         assert!(!agreement.is_shared(now + WAIT / 2));
-        hear(&mut agreement, &both, now + WAIT / 2, now + WAIT);
+        decide_repeatedly(&mut agreement, &both, now + WAIT / 2, now + WAIT);
         assert_eq!(signs(&agreement), "old");
     }
 
     #[test]
-    fn a_process_that_was_frozen_has_seen_nothing_meanwhile() {
+    fn a_frozen_process_restarts_the_wait() {
         let mut agreement = rotating();
         let now = Instant::now();
         let both = [card(&["new", "old"]), card(&["new", "old"])];
 
-        agreement.judge(&both, now);
-        assert!(agreement.is_shared(now + LASTS));
+        agreement.decide(&both, now);
+        assert!(agreement.is_shared(now + CARD_LIFETIME));
         assert!(!agreement.is_shared(now + WAIT));
-        agreement.judge(&both, now + WAIT);
+        agreement.decide(&both, now + WAIT);
         assert_eq!(signs(&agreement), "old");
-        hear(&mut agreement, &both, now + WAIT, now + WAIT * 2);
+        decide_repeatedly(&mut agreement, &both, now + WAIT, now + WAIT * 2);
         assert_eq!(signs(&agreement), "new");
     }
 
     #[test]
-    fn a_replica_that_comes_without_the_key_in_use_brings_the_former_one_back_at_once() {
+    fn a_replica_without_the_signing_key_restores_the_previous_one_immediately() {
         let mut agreement = Agreement::new(ring(&["new", "old"]), WAIT);
         let now = Instant::now();
 
-        agreement.judge(&[card(&["new", "old"])], now);
+        agreement.decide(&[card(&["new", "old"])], now);
         assert_eq!(signs(&agreement), "new");
-        let verdict = agreement.judge(&[card(&["new", "old"]), card(&["old"])], now);
+        let verdict = agreement.decide(&[card(&["new", "old"]), card(&["old"])], now);
         assert_eq!(
             (verdict.situation, signs(&agreement)),
             (Situation::Withheld, "old")
@@ -275,18 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_that_says_nothing_changes_no_key() {
+    fn a_silent_replica_does_not_change_the_signing_key() {
         for mut agreement in [rotating(), Agreement::new(ring(&["new", "old"]), WAIT)] {
             let before = signs(&agreement).to_owned();
             let now = Instant::now();
 
             for later in [Duration::ZERO, WAIT * 2] {
-                let verdict = agreement.judge(&[card(&["new", "old"]), None], now + later);
+                let verdict = agreement.decide(&[card(&["new", "old"]), None], now + later);
                 assert_eq!((verdict.situation, verdict.silent), (Situation::Unknown, 1));
             }
             assert!(!agreement.is_shared(now + WAIT * 2));
             let lacking = [card(&["new", "old"]), card(&["other"]), None];
-            let verdict = agreement.judge(&lacking, now + WAIT * 2);
+            let verdict = agreement.decide(&lacking, now + WAIT * 2);
             assert_eq!(verdict.situation, Situation::NoCommonKey);
 
             assert_eq!(signs(&agreement), before);
@@ -294,19 +295,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_one_key_takes_no_notice_of_replicas_that_say_nothing() {
+    fn a_ring_with_one_key_ignores_silent_replicas() {
         let mut agreement = Agreement::new(ring(&["only"]), WAIT);
 
-        let verdict = agreement.judge(&[card(&["only"]), None], Instant::now());
+        let verdict = agreement.decide(&[card(&["only"]), None], Instant::now());
 
         assert_eq!(verdict, Verdict::default());
     }
 
     #[test]
-    fn replicas_without_a_common_key_are_told_of_and_keep_theirs() {
+    fn replicas_without_a_common_key_are_reported_and_keep_theirs() {
         let mut agreement = Agreement::new(ring(&["ours"]), WAIT);
 
-        let verdict = agreement.judge(&[card(&["ours"]), card(&["theirs"])], Instant::now());
+        let verdict = agreement.decide(&[card(&["ours"]), card(&["theirs"])], Instant::now());
 
         assert_eq!(
             (verdict.situation, verdict.without),
@@ -317,17 +318,17 @@ mod tests {
     }
 
     #[test]
-    fn a_fleet_without_a_past_signs_with_the_chosen_key_at_once() {
+    fn a_new_fleet_signs_with_the_chosen_key_immediately() {
         let ring = ring(&["old", "new"]).choose("new").unwrap();
         let mut agreement = Agreement::new(ring.clone(), WAIT);
 
-        agreement.judge(&[Some(Card::of(&ring))], Instant::now());
+        agreement.decide(&[Some(Card::of(&ring))], Instant::now());
 
         assert_eq!(signs(&agreement), "new");
     }
 
     #[test]
-    fn a_card_of_another_version_says_nothing() {
+    fn a_card_in_an_unknown_format_is_ignored() {
         assert_eq!(Card::read(b"2 of something else"), None);
         let card = br#"{"signs":"a:b","keys":["a:b:c"],"more":1}"#;
         assert!(Card::read(card).unwrap().has("a"));

@@ -14,13 +14,13 @@ use agreement::{Agreement, Situation, Verdict};
 use card::{Card, digest_of};
 pub use status::SigningStatus;
 use threadkeep_domain::{KeyPrint, KeyRing};
-use threadkeep_store::{Backend, Heard, StoreError};
+use threadkeep_store::{Announcements, Backend, StoreError};
 
 /// Interval between announcements. A key that is no longer withheld starts to sign within this time.
-const EVERY: Duration = Duration::from_secs(2);
-/// Lifetime of an announcement. Longer than a lease of the pool, so that a crashed replica does not look like a live
-/// replica without a card.
-const LASTS: Duration = Duration::from_secs(15);
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
+/// Lifetime of a card, the announcement of a replica's keys. Longer than a lease of the pool, so that a crashed replica
+/// does not look like a live replica without a card.
+const CARD_LIFETIME: Duration = Duration::from_secs(15);
 
 impl Events {
     /// Announces the signing keys of this replica at intervals. The chosen key of the ring signs only while all
@@ -71,13 +71,13 @@ impl Sharing {
     async fn run(mut self) {
         let mut outage = Outage::new("announcing the signing keys to other replicas");
         loop {
-            sleep(EVERY).await;
-            match self.look().await {
-                Ok(()) => outage.is_over(),
+            sleep(ANNOUNCE_INTERVAL).await;
+            match self.exchange_cards().await {
+                Ok(()) => outage.record_success(),
                 Err(error) => {
                     // other replicas may have started and stopped meanwhile
                     self.agreement.forget();
-                    sleep(outage.goes_on(&error)).await;
+                    sleep(outage.record_failure(&error)).await;
                 }
             }
         }
@@ -85,57 +85,61 @@ impl Sharing {
 
     async fn begin(&mut self) -> Result<(), StoreError> {
         self.resume().await?;
-        self.look().await
+        self.exchange_cards().await
     }
 
     /// Resumes signing with the last signing key, if the ring contains it. Without this step, a new key could sign too
     /// early if all replicas were stopped and the first one to restart found no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
-        let asked = Instant::now();
-        let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
-        let note = heard
+        let requested_at = Instant::now();
+        let reply = self.announce(&Card::undecided(&self.ring), None).await?;
+        let note = reply
             .note
             .as_deref()
             .and_then(|note| str::from_utf8(note).ok());
         if let Some(note) = note {
             self.agreement.resume(digest_of(note));
         }
-        self.agreement.judge(&cards(&heard), asked);
+        self.agreement.decide(&cards(&reply), requested_at);
         Ok(())
     }
 
     /// Announces the keys, reads the cards of the other replicas, and decides which key signs. Records the signing key
     /// for the next start only if all replicas have that key. Otherwise, the record could name a key that only a
-    /// misconfigured replica has. The next start would ignore such a record and sign with the chosen key at once.
-    async fn look(&mut self) -> Result<(), StoreError> {
-        let asked = Instant::now();
+    /// misconfigured replica has. The next start would ignore such a record and sign with the chosen key immediately.
+    async fn exchange_cards(&mut self) -> Result<(), StoreError> {
+        let requested_at = Instant::now();
         let card = Card::of(&self.ring);
-        let is_shared = self.agreement.is_shared(asked);
+        let is_shared = self.agreement.is_shared(requested_at);
         let note = card.signs.as_deref().filter(|_| is_shared);
-        let heard = self.introduce(&card, note).await?;
+        let reply = self.announce(&card, note).await?;
         let before = self.status.verdict();
-        let verdict = self.agreement.judge(&cards(&heard), asked);
+        let verdict = self.agreement.decide(&cards(&reply), requested_at);
         if verdict != before {
-            self.tell(&verdict);
+            self.log_verdict(&verdict);
         }
         self.status.set(verdict);
         Ok(())
     }
 
-    async fn introduce(&self, card: &Card, in_use: Option<&str>) -> Result<Heard, StoreError> {
+    async fn announce(
+        &self,
+        card: &Card,
+        in_use: Option<&str>,
+    ) -> Result<Announcements, StoreError> {
         let pool = reaper::pool().name;
-        let (words, note) = (card.to_bytes(), in_use.map(str::as_bytes));
-        let heard = self
+        let (card, note) = (card.to_bytes(), in_use.map(str::as_bytes));
+        let reply = self
             .backend
-            .introduce(&pool, &self.holder, &words, note, LASTS);
-        heard.await
+            .announce(&pool, &self.holder, &card, note, CARD_LIFETIME);
+        reply.await
     }
 
     fn print(&self, index: usize) -> KeyPrint {
         self.ring.keys()[index].print()
     }
 
-    fn tell(&self, verdict: &Verdict) {
+    fn log_verdict(&self, verdict: &Verdict) {
         let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
         let name = |index| self.print(index).name;
         let (chosen, signs) = (name(chosen), name(signing));
@@ -185,9 +189,10 @@ impl Sharing {
     }
 }
 
-fn cards(heard: &Heard) -> Vec<Option<Card>> {
-    let said = heard.said.iter();
-    said.map(|words| words.as_deref().and_then(Card::read))
+fn cards(reply: &Announcements) -> Vec<Option<Card>> {
+    let announcements = reply.announcements.iter();
+    announcements
+        .map(|card| card.as_deref().and_then(Card::read))
         .collect()
 }
 
@@ -215,13 +220,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_misconfigured_replica_leaves_no_note() {
+    async fn a_misconfigured_replica_does_not_record_its_signing_key() {
         let store = MemoryStore::new(Clock::system());
         let mut former = replica(&store, "former", &["old"]);
         former.begin().await.unwrap();
         let mut stranger = replica(&store, "stranger", &["wrong"]);
         stranger.begin().await.unwrap();
-        stranger.look().await.unwrap();
+        stranger.exchange_cards().await.unwrap();
         let pool = reaper::pool().name;
         for holder in ["former", "stranger"] {
             store.release(&pool, holder).await.unwrap();

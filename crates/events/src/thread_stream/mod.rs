@@ -4,26 +4,26 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use super::{Counter, EventCounters, Heard, Listener, bytes_named};
+use super::{Counter, EventCounters, Listener, Message, key_name_bytes};
 use threadkeep_domain::{
     EndReason, Event, EventKind, NAMED_KEY_BYTES_MAX, Position, Stamp, ThreadId,
 };
 use threadkeep_store::{Backend, StoreError, Watched};
 
 /// Maximum number of events per read of the log.
-const MOST: usize = 256;
+const EVENTS_PER_READ_MAX: usize = 256;
 /// Number of events in the first read. Their key names total up to 2 MiB.
-const FIRST: usize = 32;
+const FIRST_READ_EVENTS: usize = 32;
 /// Approximate limit for the total size of the key names in queued events, in bytes. Without this limit, a stalled
 /// reader could hold many events with a thousand keys each.
-pub(super) const MOST_BYTES: usize = NAMED_KEY_BYTES_MAX;
+pub(super) const QUEUED_KEY_BYTES_MAX: usize = NAMED_KEY_BYTES_MAX;
 
 /// The position of a reader of a thread's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadCursor {
     /// Position up to which the reader has all events.
     pub position: Position,
-    /// The thread's stamp at that position.
+    /// The thread's stamp (life and version) at that position.
     pub stamp: Stamp,
     /// Sequence number of the next history item at `position`; 0 if unknown.
     pub next_seq: u64,
@@ -64,44 +64,44 @@ pub struct ThreadStream {
     /// Number of events to read from the log at once. A read that exceeds the byte limit reduces this number to the
     /// number of events that fit. Any other read doubles it. As a result, an event with many key names is read only
     /// about twice, not again for each event that is taken.
-    at_once: usize,
+    read_size: usize,
     ready: VecDeque<ThreadItem>,
-    /// True if the thread has moved to a new id. The event that reports the move is the last in the stream.
-    is_moved: bool,
+    /// True if the thread has rotated to a new id. The event that reports the rotation is the last in the stream.
+    is_rotated: bool,
     counters: Arc<EventCounters>,
     stop: CancellationToken,
-    _open: Open,
+    _open: OpenStream,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct CatchUp {
     until: Watched,
     /// True if missing events have been reported to the reader.
-    told: bool,
+    is_reported: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenStream {
     counters: Arc<EventCounters>,
-    which: fn(&EventCounters) -> &Counter,
+    gauge: fn(&EventCounters) -> &Counter,
 }
 
-impl Open {
+impl OpenStream {
     pub(super) fn new(
         counters: &Arc<EventCounters>,
-        which: fn(&EventCounters) -> &Counter,
+        gauge: fn(&EventCounters) -> &Counter,
     ) -> Self {
-        which(counters).inc();
+        gauge(counters).inc();
         Self {
             counters: Arc::clone(counters),
-            which,
+            gauge,
         }
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        (self.which)(&self.counters).dec();
+        (self.gauge)(&self.counters).dec();
     }
 }
 
@@ -129,10 +129,10 @@ impl ThreadStream {
             read: now,
             verified_up_to: now.position,
             behind: None,
-            at_once: FIRST,
+            read_size: FIRST_READ_EVENTS,
             ready: VecDeque::new(),
-            is_moved: false,
-            _open: Open::new(&parts.counters, |counters| &counters.thread_streams),
+            is_rotated: false,
+            _open: OpenStream::new(&parts.counters, |counters| &counters.thread_streams),
             counters: parts.counters,
             stop: parts.stop,
         };
@@ -144,7 +144,7 @@ impl ThreadStream {
         stream
     }
 
-    /// Returns the next item. Returns `None` after the thread has moved to a different id, when this replica stops, or
+    /// Returns the next item. Returns `None` after the thread has rotated to a new id, when this replica stops, or
     /// when the reader is too slow. Cancel safe. Fails if missed events cannot be read.
     pub async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         let stop = self.stop.clone();
@@ -181,7 +181,7 @@ impl ThreadStream {
                 }
                 return Ok(Some(item));
             }
-            if self.is_moved {
+            if self.is_rotated {
                 return Ok(None);
             }
             if let Some(behind) = self.behind {
@@ -190,10 +190,10 @@ impl ThreadStream {
                 yield_now().await;
                 continue;
             }
-            match self.listener.hear().await {
+            match self.listener.recv().await {
                 None => return Ok(None),
-                Some(Heard::WatchLapsed(watched)) => self.start_catch_up(watched),
-                Some(Heard::Event(event)) => {
+                Some(Message::WatchLapsed(watched)) => self.start_catch_up(watched),
+                Some(Message::Event(event)) => {
                     if event.id.position > self.read.position {
                         let version = event.version;
                         self.push(event, Some(version));
@@ -215,34 +215,37 @@ impl ThreadStream {
     }
 
     fn start_catch_up(&mut self, until: Watched) {
-        let told = false;
-        self.behind = Some(CatchUp { until, told });
+        let is_reported = false;
+        self.behind = Some(CatchUp { until, is_reported });
     }
 
     /// Reads more of the log. Cancel safe.
     async fn catch_up(&mut self, behind: CatchUp) -> Result<(), StoreError> {
-        let CatchUp { until, mut told } = behind;
+        let CatchUp {
+            until,
+            mut is_reported,
+        } = behind;
         let from = self.read.position;
         let bucket = self.log.bucket_of(&self.id);
         let mut events = Vec::new();
         if from < until.head {
-            let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
+            let mut read = self.log.read_log(&[(bucket, from)], self.read_size).await?;
             // checked after the read, because events may also be deleted during the read
             let horizons = self.log.log_horizons(&[bucket]).await?;
             events = read.pop().unwrap_or_default();
             self.counters.events_read.add(events.len() as u64);
-            if horizons.first().is_some_and(|horizon| *horizon > from) && !told {
-                told = true;
+            if horizons.first().is_some_and(|horizon| *horizon > from) && !is_reported {
+                is_reported = true;
                 self.reset(until.stamp.version);
             }
         }
-        let mut is_all = events.len() < self.at_once;
-        let mut at_once = MOST.min(2 * self.at_once);
+        let mut is_complete = events.len() < self.read_size;
+        let mut read_size = EVENTS_PER_READ_MAX.min(2 * self.read_size);
         let mut bytes = 0;
         for (index, event) in events.into_iter().enumerate() {
             if event.id.position > until.head {
                 // the listener receives this event and all later events
-                is_all = true;
+                is_complete = true;
                 break;
             }
             if event.thread() != Some(&self.id) || event.is_scope_change() {
@@ -250,46 +253,46 @@ impl ThreadStream {
                 continue;
             }
             // after a reset, the reader reads the thread at this version or a later one
-            let reset = (!told).then_some(until.stamp.version);
-            bytes += bytes_named(&event);
-            told |= self.push(Arc::new(event), reset);
-            if self.is_moved {
+            let reset = (!is_reported).then_some(until.stamp.version);
+            bytes += key_name_bytes(&event);
+            is_reported |= self.push(Arc::new(event), reset);
+            if self.is_rotated {
                 return Ok(());
             }
-            if bytes >= MOST_BYTES {
+            if bytes >= QUEUED_KEY_BYTES_MAX {
                 // the remaining events are read again after these events are taken
-                is_all = false;
-                at_once = index + 1;
+                is_complete = false;
+                read_size = index + 1;
                 break;
             }
         }
-        self.at_once = at_once;
-        if is_all || self.read.position >= until.head {
-            self.arrive(until, told);
+        self.read_size = read_size;
+        if is_complete || self.read.position >= until.head {
+            self.finish_catch_up(until, is_reported);
             self.behind = None;
         } else {
-            self.behind = Some(CatchUp { until, told });
+            self.behind = Some(CatchUp { until, is_reported });
         }
         Ok(())
     }
 
     /// Compares the cursor with the thread after all events up to `until` have been read. Queues a reset if they
     /// differ.
-    fn arrive(&mut self, until: Watched, told: bool) {
+    fn finish_catch_up(&mut self, until: Watched, is_reported: bool) {
         self.read.position = self.read.position.max(until.head);
         if self.verified_up_to > until.head {
             return;
         }
         self.verified_up_to = until.head;
         // the thread has just ended, and its end has not been logged yet
-        let is_ending = until.stamp.version == 0 && !told;
-        let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
+        let is_ending = until.stamp.version == 0 && !is_reported;
+        let has_same_history = [0, until.next_seq].contains(&self.read.next_seq);
         self.read.next_seq = until.next_seq;
-        if self.read.stamp == until.stamp && knows_history || is_ending {
+        if self.read.stamp == until.stamp && has_same_history || is_ending {
             return;
         }
         self.read.stamp = until.stamp;
-        if !told {
+        if !is_reported {
             self.reset(until.stamp.version);
         }
     }
@@ -302,11 +305,11 @@ impl ThreadStream {
             self.reset(version);
         }
         let position = event.id.position;
-        let after = after(&event, self.read);
+        let after = advanced(&event, self.read);
         if !matches!(event.kind, EventKind::Completed(_)) {
             self.verified_up_to = position;
         }
-        self.is_moved = matches!(event.kind, EventKind::Rotated { .. });
+        self.is_rotated = matches!(event.kind, EventKind::Rotated { .. });
         self.read = after;
         let cursor = self.read;
         self.ready.push_back(ThreadItem::Event { event, cursor });
@@ -319,25 +322,25 @@ impl ThreadStream {
     }
 }
 
-/// Returns whether no event can be missing between `known` and `event`.
-fn follows(event: &Event, known: &ThreadCursor) -> bool {
-    let known_version = known.stamp.version;
-    let is_living = known_version > 0;
-    let is_of_life = is_living && event.life == known.stamp.life;
+/// Returns whether no event can be missing between `cursor` and `event`.
+fn follows(event: &Event, cursor: &ThreadCursor) -> bool {
+    let version = cursor.stamp.version;
+    let is_alive = version > 0;
+    let is_same_life = is_alive && event.life == cursor.stamp.life;
     match event.kind {
-        EventKind::Created { .. } => !is_living,
-        EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
+        EventKind::Created { .. } => !is_alive,
+        EventKind::Updated { .. } => is_same_life && event.version == version + 1,
         // the version cannot be checked in three cases: an expired thread is already absent when its event arrives, the
         // version of a lost thread is unknown, and the changes to an erased thread are no longer in the log
         EventKind::Destroyed { reason, state_lost } => {
-            !is_living
+            !is_alive
                 || state_lost
-                || is_of_life && (event.version == known_version || reason == EndReason::Erased)
+                || is_same_life && (event.version == version || reason == EndReason::Erased)
         }
         EventKind::HistoryAppended { first_seq, .. } => {
-            is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
+            is_same_life && event.version == version && [0, first_seq].contains(&cursor.next_seq)
         }
-        EventKind::Rotated { .. } => is_of_life && event.version == known_version,
+        EventKind::Rotated { .. } => is_same_life && event.version == version,
         EventKind::Completed(_)
         | EventKind::KvUpdated { .. }
         | EventKind::TaskListUpdated
@@ -345,36 +348,38 @@ fn follows(event: &Event, known: &ThreadCursor) -> bool {
     }
 }
 
-fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
+fn advanced(event: &Event, cursor: ThreadCursor) -> ThreadCursor {
     let stamp = Stamp {
         version: event.version,
         life: event.life,
     };
     let position = event.id.position;
-    let known = ThreadCursor { position, ..known };
+    let cursor = ThreadCursor { position, ..cursor };
     match event.kind {
         // a restored or imported thread may have a history
         EventKind::Created { restored, .. } => ThreadCursor {
             stamp,
             next_seq: u64::from(!restored && event.version == 1),
-            ..known
+            ..cursor
         },
         EventKind::Forked { .. } => ThreadCursor {
             next_seq: 0,
-            ..known
+            ..cursor
         },
-        EventKind::Updated { .. } => ThreadCursor { stamp, ..known },
+        EventKind::Updated { .. } => ThreadCursor { stamp, ..cursor },
         EventKind::HistoryAppended { last_seq, .. } => ThreadCursor {
             stamp,
             next_seq: last_seq + 1,
-            ..known
+            ..cursor
         },
         EventKind::Destroyed { .. } | EventKind::Rotated { .. } => ThreadCursor {
             stamp: Stamp::default(),
             next_seq: 1,
-            ..known
+            ..cursor
         },
-        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
+        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => {
+            cursor
+        }
     }
 }
 

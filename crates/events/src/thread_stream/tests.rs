@@ -38,25 +38,25 @@ impl Scene {
     }
 
     async fn watch_again(&self) {
-        let lasts = Duration::from_secs(90);
-        let watched = self.store.watch(&[self.id], lasts).await.unwrap()[0];
+        let lifetime = Duration::from_secs(90);
+        let watched = self.store.watch(&[self.id], lifetime).await.unwrap()[0];
         let bucket = self.store.bucket_of(&self.id);
         let listeners = self.events.tail().listeners();
-        let over = Duration::ZERO;
-        listeners.note_watched(bucket, &self.id, Instant::now(), over, watched);
+        let lapsed = Duration::ZERO;
+        listeners.record_watch(bucket, &self.id, Instant::now(), lapsed, watched);
     }
 
     /// Returns the versions of the next `count` items, negated for resets.
-    async fn hear(&mut self, count: usize) -> Vec<i64> {
-        let mut heard = Vec::new();
+    async fn next_versions(&mut self, count: usize) -> Vec<i64> {
+        let mut versions = Vec::new();
         for _ in 0..count {
             let next = timeout(Duration::from_secs(30), self.stream.next());
-            heard.push(match next.await.unwrap().unwrap().unwrap() {
+            versions.push(match next.await.unwrap().unwrap().unwrap() {
                 ThreadItem::Event { event, .. } => event.version as i64,
                 ThreadItem::Reset { version, .. } => -(version as i64),
             });
         }
-        heard
+        versions
     }
 }
 
@@ -68,7 +68,7 @@ async fn write(store: &MemoryStore, id: &ThreadId) {
 }
 
 #[tokio::test]
-async fn a_change_while_nobody_watched_is_told_though_no_event_follows() {
+async fn a_change_during_a_lapsed_watch_causes_a_reset() {
     let mut scene = Scene::new().await;
     scene.clock.advance(Duration::from_secs(100));
     write(&scene.store, &scene.id).await;
@@ -76,13 +76,13 @@ async fn a_change_while_nobody_watched_is_told_though_no_event_follows() {
 
     scene.watch_again().await;
 
-    assert_eq!(scene.hear(1).await, [-3]);
+    assert_eq!(scene.next_versions(1).await, [-3]);
     write(&scene.store, &scene.id).await;
-    assert_eq!(scene.hear(1).await, [4]);
+    assert_eq!(scene.next_versions(1).await, [4]);
 }
 
 #[tokio::test]
-async fn nothing_is_told_when_nothing_has_changed_meanwhile() {
+async fn a_lapsed_watch_without_changes_causes_no_reset() {
     let mut scene = Scene::new().await;
     write(&scene.store, &scene.id).await;
     scene.clock.advance(Duration::from_secs(100));
@@ -90,27 +90,27 @@ async fn nothing_is_told_when_nothing_has_changed_meanwhile() {
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
 
-    assert_eq!(scene.hear(2).await, [2, 3]);
+    assert_eq!(scene.next_versions(2).await, [2, 3]);
     assert_eq!(scene.events.counters().resets.get(), 0);
 }
 
 #[tokio::test]
-async fn a_gap_is_told_before_the_event_that_shows_it() {
+async fn a_reset_precedes_the_event_that_reveals_a_gap() {
     let mut scene = Scene::new().await;
     scene.clock.advance(Duration::from_secs(100));
     write(&scene.store, &scene.id).await;
-    let lasts = Duration::from_secs(90);
-    scene.store.watch(&[scene.id], lasts).await.unwrap();
+    let lifetime = Duration::from_secs(90);
+    scene.store.watch(&[scene.id], lifetime).await.unwrap();
     write(&scene.store, &scene.id).await;
 
-    assert_eq!(scene.hear(2).await, [-3, 3]);
+    assert_eq!(scene.next_versions(2).await, [-3, 3]);
     // the second check also detects the gap, but does not queue another reset
     scene.watch_again().await;
     write(&scene.store, &scene.id).await;
-    assert_eq!(scene.hear(1).await, [4]);
+    assert_eq!(scene.next_versions(1).await, [4]);
 }
 #[tokio::test]
-async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+async fn a_resumed_stream_buffers_few_events() {
     let mut scene = Scene::new().await;
     let start = scene.stream.start();
     let key = |number| Key::new(format!("{number:0100}")).unwrap();
@@ -132,11 +132,11 @@ async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
         .await
         .unwrap();
 
-    assert_eq!(scene.hear(1).await, [2]);
+    assert_eq!(scene.next_versions(1).await, [2]);
 
     assert!(scene.stream.ready.len() < 4, "{}", scene.stream.ready.len());
-    assert_eq!(scene.stream.cursor(), None, "there is more");
-    assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
+    assert_eq!(scene.stream.cursor(), None, "more events are ready");
+    assert_eq!(scene.next_versions(39).await, (3..=41).collect::<Vec<_>>());
     assert_eq!(scene.events.counters().resets.get(), 0);
     // the tail reads each event once, and the reader reads few events more than once
     let read = scene.events.counters().events_read.get();

@@ -10,7 +10,7 @@ use crate::problems::BackEndProblems;
 use crate::request::{BackEnd, Nothing, Query};
 use threadkeep_web::ApiError;
 
-const COUNTING: Duration = Duration::from_millis(500);
+const COUNT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Retrieve statistics
 ///
@@ -34,7 +34,7 @@ pub(crate) async fn get_stats(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -
     let report = web::block(move || stats.report());
     // a missing count must not fail the request, because operators need the other statistics most while the store is
     // unavailable
-    let counting = timeout(COUNTING, api.owners.count_threads());
+    let counting = timeout(COUNT_TIMEOUT, api.owners.count_threads());
     let (report, threads) = join(report, counting).await;
     // fails only while the server is shutting down
     let report = report.map_err(|_| ApiError::ShuttingDown)?;

@@ -5,7 +5,7 @@ use threadkeep_domain::Refusal;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointUrlError, WebhookError};
 
-pub(super) async fn answered<T>(
+pub(super) async fn with_api_error<T>(
     call: impl Future<Output = Result<T, WebhookError>>,
 ) -> ApiResult<T> {
     call.await.map_err(webhook_error)

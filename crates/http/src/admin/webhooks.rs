@@ -5,7 +5,7 @@ use super::webhook_body::{
     NewWebhookBody, ReplayBody, WebhookPatchBody, read_endpoint_change, read_new_endpoint,
     read_replay,
 };
-use super::webhook_error::answered;
+use super::webhook_error::with_api_error;
 use super::webhook_object::{
     FailedEvent, FailedList, PendingObject, ReplayReceipt, WebhookList, WebhookObject,
 };
@@ -41,11 +41,11 @@ pub(crate) async fn create_webhook(
     body: JsonBody,
 ) -> ApiResult {
     let new = read_new_endpoint(body.as_str())?;
-    let made = answered(api.webhooks.create(new.url, new.types, new.secret)).await?;
-    let location = format!("/v1/webhooks/{}", made.id);
+    let endpoint = with_api_error(api.webhooks.create(new.url, new.types, new.secret)).await?;
+    let location = format!("/v1/webhooks/{}", endpoint.id);
     let mut response = HttpResponse::Created();
     response.insert_header((LOCATION, location));
-    Ok(json(response, &WebhookObject::with_secret(&made)))
+    Ok(json(response, &WebhookObject::with_secret(&endpoint)))
 }
 
 /// List webhook endpoints
@@ -58,7 +58,7 @@ pub(crate) async fn create_webhook(
     ),
 )]
 pub(crate) async fn list_webhooks(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
-    let endpoints = answered(api.webhooks.list()).await?;
+    let endpoints = with_api_error(api.webhooks.list()).await?;
     let webhooks = endpoints.iter().map(WebhookObject::of).collect();
     Ok(json(HttpResponse::Ok(), &WebhookList { webhooks }))
 }
@@ -79,7 +79,7 @@ pub(crate) async fn get_webhook(
     _: Query<Nothing>,
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    let endpoint = answered(api.webhooks.get(&id)).await?;
+    let endpoint = with_api_error(api.webhooks.get(&id)).await?;
     Ok(json(HttpResponse::Ok(), &WebhookObject::of(&endpoint)))
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn patch_webhook(
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
     let change = read_endpoint_change(body.as_str())?;
-    let endpoint = answered(api.webhooks.change(&id, &change)).await?;
+    let endpoint = with_api_error(api.webhooks.change(&id, &change)).await?;
     let object = match change.secret {
         Some(_) => WebhookObject::with_secret(&endpoint),
         None => WebhookObject::of(&endpoint),
@@ -134,7 +134,7 @@ pub(crate) async fn delete_webhook(
     _: Query<Nothing>,
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    answered(api.webhooks.delete(&id)).await?;
+    with_api_error(api.webhooks.delete(&id)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -161,8 +161,8 @@ pub(crate) async fn get_pending(
     Query(limit): Query<Limit<100, 100>>,
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    let found = answered(api.webhooks.pending(&id, limit.get())).await?;
-    Ok(json(HttpResponse::Ok(), &PendingObject::of(found)))
+    let pending = with_api_error(api.webhooks.pending(&id, limit.get())).await?;
+    Ok(json(HttpResponse::Ok(), &PendingObject::of(pending)))
 }
 
 /// List failed deliveries
@@ -188,12 +188,12 @@ pub(crate) async fn get_failed(
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
     let ring = api.identity.ring();
-    let about = id.as_str().as_bytes();
-    let after = cursor::after(ring, about, page.cursor.as_deref())?;
-    let found = answered(api.webhooks.failed(&id, after, page.limit())).await?;
+    let list_id = id.as_str().as_bytes();
+    let after = cursor::after(ring, list_id, page.cursor.as_deref())?;
+    let failed = with_api_error(api.webhooks.failed(&id, after, page.limit())).await?;
     let list = FailedList {
-        failed: found.parked.into_iter().map(FailedEvent::of).collect(),
-        next_cursor: cursor::next(ring, about, found.next),
+        failed: failed.parked.into_iter().map(FailedEvent::of).collect(),
+        next_cursor: cursor::next(ring, list_id, failed.next),
     };
     Ok(json(HttpResponse::Ok(), &list))
 }
@@ -219,8 +219,8 @@ pub(crate) async fn replay_webhook(
     body: JsonBody,
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    let only = read_replay(body.as_str())?;
-    let replayed = answered(api.webhooks.replay(&id, only.as_deref())).await?;
+    let event_ids = read_replay(body.as_str())?;
+    let replayed = with_api_error(api.webhooks.replay(&id, event_ids.as_deref())).await?;
     Ok(json(HttpResponse::Ok(), &ReplayReceipt { replayed }))
 }
 

@@ -10,7 +10,7 @@ use threadkeep_domain::ThreadId;
 use threadkeep_service::ThreadService;
 
 /// Pause after a compression, as a multiple of the compression's duration.
-const REST: u32 = 9;
+const PAUSE_FACTOR: u32 = 9;
 
 /// Compresses thread states in the background, one at a time, using up to a tenth of a core. Clones share this budget.
 #[derive(Debug, Clone, Default)]
@@ -19,17 +19,16 @@ pub struct Compressor(Arc<Mutex<CompressionBudget>>);
 #[derive(Debug, Default)]
 struct CompressionBudget {
     is_busy: bool,
-    rests_until: Option<Instant>,
+    paused_until: Option<Instant>,
 }
 
 struct Job {
-    pace: Arc<Mutex<CompressionBudget>>,
+    budget: Arc<Mutex<CompressionBudget>>,
     start: Instant,
 }
 
 impl Compressor {
-    /// Compresses `text`, which is the state of thread `id`, and stores the result. Does nothing if the budget is used
-    /// up.
+    /// Compresses `text`, the state of thread `id`, and stores the result. Does nothing if the budget is used up.
     pub(crate) fn compress(&self, threads: &ThreadService, id: ThreadId, text: Bytes) {
         if let Some(job) = self.begin(Instant::now()) {
             let threads = threads.clone();
@@ -41,13 +40,13 @@ impl Compressor {
     }
 
     fn begin(&self, now: Instant) -> Option<Job> {
-        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pace.is_busy || pace.rests_until.is_some_and(|until| now < until) {
+        let mut budget = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if budget.is_busy || budget.paused_until.is_some_and(|until| now < until) {
             return None;
         }
-        pace.is_busy = true;
+        budget.is_busy = true;
         Some(Job {
-            pace: Arc::clone(&self.0),
+            budget: Arc::clone(&self.0),
             start: now,
         })
     }
@@ -56,9 +55,9 @@ impl Compressor {
 impl Job {
     fn end(&self, now: Instant) {
         let took: Duration = now - self.start;
-        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = CompressionBudget {
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = CompressionBudget {
             is_busy: false,
-            rests_until: Some(now + REST * took),
+            paused_until: Some(now + PAUSE_FACTOR * took),
         };
     }
 }
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenth_of_the_time_is_for_compression() {
+    fn compression_uses_a_tenth_of_the_time() {
         let compressor = Compressor::default();
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);

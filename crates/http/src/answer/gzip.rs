@@ -67,14 +67,14 @@ impl Encoded {
 
 /// Length of a gzip header without optional fields (RFC 1952, section 2.3).
 const HEADER_BYTES: usize = 10;
-const FLAGS_AT: usize = 3;
-const EXTRA: u8 = 4;
-const PADDING: &[u8; 2] = b"PA";
+const FLAGS_OFFSET: usize = 3;
+const EXTRA_FIELD_FLAG: u8 = 4;
+const PADDING_ID: &[u8; 2] = b"PA";
 const PADDING_MAX: u8 = 255;
 
-/// Adds a random number of padding bytes, 0 to 255, to the header.
+/// Adds a random number of padding bytes, 0 to 255, to the gzip header.
 ///
-/// Without padding, the length of a response reveals whether a text occurs twice in the state. A malicious site could
+/// Without padding, the length of a response reveals whether a string occurs twice in the state. A malicious site could
 /// put guesses into the state, make the browser read the state, and measure the length
 /// ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
@@ -82,9 +82,9 @@ pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let padding: u8 = rand::random_range(0..=PADDING_MAX);
     let mut padded = Vec::with_capacity(gzip.len() + 6 + usize::from(padding));
     padded.extend_from_slice(header);
-    padded[FLAGS_AT] |= EXTRA;
+    padded[FLAGS_OFFSET] |= EXTRA_FIELD_FLAG;
     padded.extend_from_slice(&(u16::from(padding) + 4).to_le_bytes());
-    padded.extend_from_slice(PADDING);
+    padded.extend_from_slice(PADDING_ID);
     padded.extend_from_slice(&u16::from(padding).to_le_bytes());
     padded.resize(padded.len() + usize::from(padding), 0);
     padded.extend_from_slice(content);
@@ -93,9 +93,9 @@ pub(crate) fn padded(gzip: &[u8]) -> Bytes {
 
 pub fn gzip(bytes: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
-    let written = encoder.write_all(bytes);
-    let finished = written.and_then(|()| encoder.finish());
-    let compressed = finished.expect("memory takes all that is written");
+    let result = encoder.write_all(bytes);
+    let result = result.and_then(|()| encoder.finish());
+    let compressed = result.expect("writing to memory never fails");
     // drops the spare capacity
     compressed.into_boxed_slice().into()
 }

@@ -19,7 +19,7 @@ use threadkeep_trace::Phase;
 
 /// Size of the chunks of a response. Responses of up to one chunk do not count towards the limit, because actix copies
 /// about two chunks into a connection's write buffer anyway.
-const PART_BYTES: usize = 16_384;
+const CHUNK_BYTES: usize = 16_384;
 /// Minimum rate at which a client must read while other responses are waiting for memory, averaged over [`CREDIT`]. The
 /// operating system reports progress in steps of up to a third of its buffer, so [`CREDIT`] spans several such steps.
 const BYTES_PER_SECOND: u64 = 262_144;
@@ -43,25 +43,25 @@ pub struct AnswerMemory(Rc<Pool>);
 struct Pool {
     limit_bytes: usize,
     /// One permit per byte.
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     waiting_bytes: Cell<usize>,
-    next_look: Cell<Instant>,
-    next_number: Cell<u64>,
+    next_slow_check: Cell<Instant>,
+    next_id: Cell<u64>,
     timeout: Duration,
-    leaving: RefCell<BTreeMap<u64, PendingResponse>>,
+    pending: RefCell<BTreeMap<u64, PendingResponse>>,
 }
 
 #[derive(Debug)]
 struct PendingResponse {
-    rest: Bytes,
-    /// After this time, the response is dropped if other responses are waiting for memory.
-    due: Instant,
-    room: Option<OwnedSemaphorePermit>,
+    unsent: Bytes,
+    /// The response may be dropped after this time, if other responses are waiting for memory.
+    deadline: Instant,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is left for the answer")]
-pub(crate) struct NoRoom;
+pub(crate) struct MemoryFull;
 
 impl AnswerMemory {
     #[must_use]
@@ -74,144 +74,147 @@ impl AnswerMemory {
         let limit_bytes = limit_bytes.min(Semaphore::MAX_PERMITS);
         Self(Rc::new(Pool {
             limit_bytes,
-            room: Arc::new(Semaphore::new(limit_bytes)),
+            permits: Arc::new(Semaphore::new(limit_bytes)),
             waiting_bytes: Cell::default(),
-            next_look: Cell::new(Instant::now()),
-            next_number: Cell::default(),
+            next_slow_check: Cell::new(Instant::now()),
+            next_id: Cell::default(),
             timeout,
-            leaving: RefCell::default(),
+            pending: RefCell::default(),
         }))
     }
 
-    pub(crate) fn counts(bytes: u64) -> bool {
-        bytes > PART_BYTES as u64
+    pub(crate) fn is_counted(bytes: u64) -> bool {
+        bytes > CHUNK_BYTES as u64
     }
 
-    /// Holds the response to a read. If there is no room, waits for up to [`WAIT_TIMEOUT`]. Fails at once if too many
+    /// Holds the response to a read. If the memory is full, waits for up to [`WAIT_TIMEOUT`]. Fails at once if too many
     /// responses are already waiting.
-    pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldResponse, NoRoom> {
-        let wanted = self.wanted(&answer);
-        let room = match self.try_acquire(wanted) {
-            Some(room) => room,
-            None => self.wait(wanted).await?,
+    pub(crate) async fn hold(&self, response: Bytes) -> Result<HeldResponse, MemoryFull> {
+        let permits = self.permits_for(&response);
+        let permit = match self.try_acquire(permits) {
+            Some(permit) => permit,
+            None => self.wait(permits).await?,
         };
-        Ok(self.insert(answer, Some(room)))
+        Ok(self.insert(response, Some(permit)))
     }
 
-    /// Holds the response to a completed write, which must not fail. If there is no room, drops the responses of the
-    /// slowest clients.
-    pub(crate) fn hold_or_evict(&self, answer: Bytes) -> HeldResponse {
-        let wanted = self.wanted(&answer);
-        let room = self.try_acquire(wanted);
-        let room = room.or_else(|| self.evict_slowest(wanted));
-        self.insert(answer, room)
+    /// Holds the response to a completed write, which must not fail. If the memory is full, drops the responses of
+    /// the slowest clients.
+    pub(crate) fn hold_or_evict(&self, response: Bytes) -> HeldResponse {
+        let permits = self.permits_for(&response);
+        let permit = self.try_acquire(permits);
+        let permit = permit.or_else(|| self.evict_slowest(permits));
+        self.insert(response, permit)
     }
 
-    /// Returns the number of permits that `answer` needs. A response that exceeds the limit needs all of them.
-    fn wanted(&self, answer: &Bytes) -> u32 {
-        let wanted = answer.len().min(self.0.limit_bytes);
-        u32::try_from(wanted).unwrap_or(u32::MAX)
+    /// Returns the number of permits that `response` needs. A response that exceeds the limit needs all of them.
+    fn permits_for(&self, response: &Bytes) -> u32 {
+        let permits = response.len().min(self.0.limit_bytes);
+        u32::try_from(permits).unwrap_or(u32::MAX)
     }
 
-    fn try_acquire(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
-        let room = Arc::clone(&self.0.room);
-        room.try_acquire_many_owned(wanted).ok()
+    fn try_acquire(&self, permits: u32) -> Option<OwnedSemaphorePermit> {
+        let semaphore = Arc::clone(&self.0.permits);
+        semaphore.try_acquire_many_owned(permits).ok()
     }
 
-    async fn wait(&self, wanted: u32) -> Result<OwnedSemaphorePermit, NoRoom> {
-        let _place = Place::take(&self.0, wanted as usize)?;
+    async fn wait(&self, permits: u32) -> Result<OwnedSemaphorePermit, MemoryFull> {
+        let _reservation = WaitReservation::take(&self.0, permits as usize)?;
         let _spending = trace::spend(Phase::Waiting);
-        let mut acquiring = pin!(Arc::clone(&self.0.room).acquire_many_owned(wanted));
+        let mut acquiring = pin!(Arc::clone(&self.0.permits).acquire_many_owned(permits));
         let end = Instant::now() + self.0.timeout;
         loop {
             let now = Instant::now();
             if now >= end {
-                return Err(NoRoom);
+                return Err(MemoryFull);
             }
             self.drop_slow(now);
-            if let Ok(room) = timeout(SLOW_CHECK_INTERVAL.min(end - now), &mut acquiring).await {
-                return room.map_err(|_| NoRoom);
+            if let Ok(permit) = timeout(SLOW_CHECK_INTERVAL.min(end - now), &mut acquiring).await {
+                return permit.map_err(|_| MemoryFull);
             }
         }
     }
 
     /// Drops the responses of slow clients. All waiting responses share one check per [`SLOW_CHECK_INTERVAL`].
     fn drop_slow(&self, now: Instant) {
-        if now < self.0.next_look.get() {
+        if now < self.0.next_slow_check.get() {
             return;
         }
-        self.0.next_look.set(now + SLOW_CHECK_INTERVAL);
-        let mut leaving = self.0.leaving.borrow_mut();
-        leaving.retain(|_, answer| answer.due >= now);
+        self.0.next_slow_check.set(now + SLOW_CHECK_INTERVAL);
+        let mut pending = self.0.pending.borrow_mut();
+        pending.retain(|_, response| response.deadline >= now);
     }
 
-    /// Frees memory by dropping the responses of the slowest clients. Returns fewer permits than `wanted` if all
+    /// Frees memory by dropping the responses of the slowest clients. Returns fewer permits than `needed` if all
     /// responses together hold fewer.
-    fn evict_slowest(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
-        let mut leaving = self.0.leaving.borrow_mut();
-        let mut room: Option<OwnedSemaphorePermit> = None;
+    fn evict_slowest(&self, needed: u32) -> Option<OwnedSemaphorePermit> {
+        let mut pending = self.0.pending.borrow_mut();
+        let mut freed: Option<OwnedSemaphorePermit> = None;
         loop {
-            let furthest_behind = leaving.iter().min_by_key(|(_, answer)| answer.due);
-            let Some(number) = furthest_behind.map(|(number, _)| *number) else {
-                return room;
+            let slowest = pending.iter().min_by_key(|(_, response)| response.deadline);
+            let Some(id) = slowest.map(|(id, _)| *id) else {
+                return freed;
             };
-            let freed = leaving.remove(&number).and_then(|answer| answer.room);
-            match (&mut room, freed) {
-                (Some(room), Some(freed)) => room.merge(freed),
+            let permit = pending.remove(&id).and_then(|response| response.permit);
+            match (&mut freed, permit) {
+                (Some(freed), Some(permit)) => freed.merge(permit),
                 (Some(_), None) => {}
-                (none, freed) => *none = freed,
+                (none, permit) => *none = permit,
             }
-            if let Some(enough) = room.as_mut().and_then(|room| room.split(wanted as usize)) {
+            if let Some(enough) = freed
+                .as_mut()
+                .and_then(|freed| freed.split(needed as usize))
+            {
                 return Some(enough);
             }
         }
     }
 
-    fn insert(&self, answer: Bytes, room: Option<OwnedSemaphorePermit>) -> HeldResponse {
-        let number = self.0.next_number.get();
-        self.0.next_number.set(number + 1);
+    fn insert(&self, response: Bytes, permit: Option<OwnedSemaphorePermit>) -> HeldResponse {
+        let id = self.0.next_id.get();
+        self.0.next_id.set(id + 1);
         let held = HeldResponse {
             memory: self.clone(),
-            number,
-            bytes: answer.len() as u64,
+            id,
+            bytes: response.len() as u64,
         };
-        let leaving = PendingResponse {
-            rest: answer,
-            due: Instant::now() + CREDIT,
-            room,
+        let response = PendingResponse {
+            unsent: response,
+            deadline: Instant::now() + CREDIT,
+            permit,
         };
-        self.0.leaving.borrow_mut().insert(number, leaving);
+        self.0.pending.borrow_mut().insert(id, response);
         held
     }
 }
 
 impl PendingResponse {
-    /// Returns the next chunk and extends `due`, because the client has read the earlier chunks.
+    /// Returns the next chunk and extends `deadline`, because the client has read the earlier chunks.
     fn next(&mut self, now: Instant) -> Bytes {
-        let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
-        let earned = Duration::from_micros(part.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
-        self.due = (self.due + earned).min(now + CREDIT);
-        part
+        let chunk = self.unsent.split_to(self.unsent.len().min(CHUNK_BYTES));
+        let earned = Duration::from_micros(chunk.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
+        self.deadline = (self.deadline + earned).min(now + CREDIT);
+        chunk
     }
 }
 
-struct Place<'a> {
+struct WaitReservation<'a> {
     pool: &'a Pool,
     bytes: usize,
 }
 
-impl<'a> Place<'a> {
-    fn take(pool: &'a Pool, bytes: usize) -> Result<Self, NoRoom> {
+impl<'a> WaitReservation<'a> {
+    fn take(pool: &'a Pool, bytes: usize) -> Result<Self, MemoryFull> {
         let waiting_bytes = pool.waiting_bytes.get() + bytes;
         if waiting_bytes > pool.limit_bytes / WAITING_DIVISOR {
-            return Err(NoRoom);
+            return Err(MemoryFull);
         }
         pool.waiting_bytes.set(waiting_bytes);
         Ok(Self { pool, bytes })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitReservation<'_> {
     fn drop(&mut self) {
         let waiting_bytes = &self.pool.waiting_bytes;
         waiting_bytes.set(waiting_bytes.get() - self.bytes);
@@ -223,7 +226,7 @@ impl Drop for Place<'_> {
 #[derive(Debug)]
 pub(crate) struct HeldResponse {
     memory: AnswerMemory,
-    number: u64,
+    id: u64,
     bytes: u64,
 }
 
@@ -238,21 +241,21 @@ impl MessageBody for HeldResponse {
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let mut leaving = self.memory.0.leaving.borrow_mut();
-        let Some(answer) = leaving.get_mut(&self.number) else {
+        let mut pending = self.memory.0.pending.borrow_mut();
+        let Some(response) = pending.get_mut(&self.id) else {
             return Poll::Ready(None);
         };
-        let part = answer.next(Instant::now());
-        if answer.rest.is_empty() {
-            leaving.remove(&self.number);
+        let chunk = response.next(Instant::now());
+        if response.unsent.is_empty() {
+            pending.remove(&self.id);
         }
-        Poll::Ready(Some(Ok(part)))
+        Poll::Ready(Some(Ok(chunk)))
     }
 }
 
 impl Drop for HeldResponse {
     fn drop(&mut self) {
-        self.memory.0.leaving.borrow_mut().remove(&self.number);
+        self.memory.0.pending.borrow_mut().remove(&self.id);
     }
 }
 
@@ -270,14 +273,14 @@ mod tests {
         AnswerMemory::new(256 * KIB as u64)
     }
 
-    fn answer() -> Bytes {
+    fn response() -> Bytes {
         vec![b'x'; 64 * KIB].into()
     }
 
     async fn fill(memory: &AnswerMemory) -> Vec<HeldResponse> {
         let mut held = Vec::new();
         for _ in 0..4 {
-            held.push(memory.hold(answer()).await.unwrap());
+            held.push(memory.hold(response()).await.unwrap());
         }
         held
     }
@@ -285,67 +288,67 @@ mod tests {
     fn next(held: &mut HeldResponse) -> Option<Bytes> {
         let mut cx = Context::from_waker(Waker::noop());
         match Pin::new(held).poll_next(&mut cx) {
-            Poll::Ready(part) => part.map(|Ok(part)| part),
-            Poll::Pending => panic!("an answer is there or given up"),
+            Poll::Ready(chunk) => chunk.map(|Ok(chunk)| chunk),
+            Poll::Pending => panic!("a held response never waits"),
         }
     }
 
-    fn rest(held: &mut HeldResponse) -> usize {
-        std::iter::from_fn(|| next(held).map(|part| part.len())).sum()
+    fn read_all(held: &mut HeldResponse) -> usize {
+        std::iter::from_fn(|| next(held).map(|chunk| chunk.len())).sum()
     }
 
     #[actix_web::test]
-    async fn an_answer_comes_whole_and_its_room_is_given_back() {
+    async fn a_response_arrives_complete_and_its_memory_is_freed() {
         let memory = memory();
-        let mut held = memory.hold(answer()).await.unwrap();
-        assert_eq!(memory.0.room.available_permits(), 192 * KIB);
+        let mut held = memory.hold(response()).await.unwrap();
+        assert_eq!(memory.0.permits.available_permits(), 192 * KIB);
 
-        assert_eq!(next(&mut held).unwrap().len(), PART_BYTES);
-        assert_eq!(rest(&mut held), 64 * KIB - PART_BYTES);
+        assert_eq!(next(&mut held).unwrap().len(), CHUNK_BYTES);
+        assert_eq!(read_all(&mut held), 64 * KIB - CHUNK_BYTES);
 
-        assert_eq!(memory.0.room.available_permits(), 256 * KIB);
-        let unread = memory.hold(answer()).await.unwrap();
+        assert_eq!(memory.0.permits.available_permits(), 256 * KIB);
+        let unread = memory.hold(response()).await.unwrap();
         drop(unread);
-        assert_eq!(memory.0.room.available_permits(), 256 * KIB);
+        assert_eq!(memory.0.permits.available_permits(), 256 * KIB);
     }
 
     #[actix_web::test]
-    async fn those_that_find_the_line_full_are_refused_at_once() {
+    async fn a_response_is_rejected_at_once_if_too_many_are_waiting() {
         let memory = memory();
         let held = fill(&memory).await;
 
-        let mut waiting = pin!(memory.hold(answer()));
+        let mut waiting = pin!(memory.hold(response()));
         assert!(waiting.as_mut().now_or_never().is_none());
-        let refused = memory.hold(answer()).now_or_never();
+        let rejected = memory.hold(response()).now_or_never();
 
-        assert_eq!(refused.unwrap().unwrap_err(), NoRoom);
+        assert_eq!(rejected.unwrap().unwrap_err(), MemoryFull);
         drop(held);
         assert!(waiting.await.is_ok());
         assert_eq!(memory.0.waiting_bytes.get(), 0);
     }
 
-    fn pass(memory: &AnswerMemory, time: Duration) {
-        for answer in memory.0.leaving.borrow_mut().values_mut() {
-            answer.due -= time;
+    fn advance(memory: &AnswerMemory, time: Duration) {
+        for response in memory.0.pending.borrow_mut().values_mut() {
+            response.deadline -= time;
         }
     }
 
     #[actix_web::test]
-    async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
-        let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
+    async fn a_stalled_client_loses_its_response_and_a_reading_client_keeps_it() {
+        let chunk_time = Duration::from_secs(CHUNK_BYTES as u64) / BYTES_PER_SECOND as u32;
         // retries, because on a slow machine, the reading client may fall behind too
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
-            pass(&memory, CREDIT + part_time / 2);
+            advance(&memory, CREDIT + chunk_time / 2);
             assert!(next(&mut held[3]).is_some());
 
-            assert!(memory.hold(answer()).await.is_ok());
+            assert!(memory.hold(response()).await.is_ok());
 
-            assert_eq!(rest(&mut held[0]), 0);
-            let left = rest(&mut held[3]);
-            if start.elapsed() < part_time / 2 {
-                assert_eq!(left, 64 * KIB - PART_BYTES);
+            assert_eq!(read_all(&mut held[0]), 0);
+            let unread = read_all(&mut held[3]);
+            if start.elapsed() < chunk_time / 2 {
+                assert_eq!(unread, 64 * KIB - CHUNK_BYTES);
                 return;
             }
         }
@@ -353,37 +356,37 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn an_answer_that_finds_no_room_in_time_is_refused() {
+    async fn a_response_is_rejected_if_no_memory_is_freed_in_time() {
         // retries, because on a slow machine, other clients may fall behind, which frees memory
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));
             let mut held = fill(&memory).await;
 
-            let refused = memory.hold(answer()).await;
+            let rejected = memory.hold(response()).await;
             if start.elapsed() >= CREDIT {
                 continue;
             }
 
-            assert_eq!(refused.unwrap_err(), NoRoom);
-            assert_eq!(rest(&mut held[0]), 64 * KIB);
-            assert!(memory.hold(answer()).await.is_ok());
+            assert_eq!(rejected.unwrap_err(), MemoryFull);
+            assert_eq!(read_all(&mut held[0]), 64 * KIB);
+            assert!(memory.hold(response()).await.is_ok());
             return;
         }
         panic!("the machine is too slow");
     }
 
     #[actix_web::test]
-    async fn an_answer_that_must_not_be_refused_takes_the_place_of_the_one_furthest_behind() {
+    async fn the_response_to_a_write_evicts_the_slowest_response() {
         let memory = memory();
         let mut held = fill(&memory).await;
-        pass(&memory, CREDIT / 2);
+        advance(&memory, CREDIT / 2);
         assert!(next(&mut held[0]).is_some());
 
-        let mut done = memory.hold_or_evict(answer());
+        let mut done = memory.hold_or_evict(response());
 
-        assert_eq!(rest(&mut held[1]), 0);
-        assert_eq!(rest(&mut held[0]), 64 * KIB - PART_BYTES);
-        assert_eq!(rest(&mut done), 64 * KIB);
+        assert_eq!(read_all(&mut held[1]), 0);
+        assert_eq!(read_all(&mut held[0]), 64 * KIB - CHUNK_BYTES);
+        assert_eq!(read_all(&mut done), 64 * KIB);
     }
 }

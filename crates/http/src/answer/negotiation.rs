@@ -26,7 +26,7 @@ pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<
     let accept = Accept::parse(request).map_err(|_| refused())?;
     // the most specific matching range applies (RFC 9110, section 12.5.1)
     let (kind, _) = answer.split_once('/').unwrap_or((answer, ""));
-    let fits = |range: &Mime| match (range.type_(), range.subtype()) {
+    let specificity_of = |range: &Mime| match (range.type_(), range.subtype()) {
         _ if range.essence_str() == answer => Some(3),
         (of, mime::STAR) if of == kind => Some(2),
         (mime::STAR, mime::STAR) => Some(1),
@@ -34,7 +34,7 @@ pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<
     };
     let best = accept
         .iter()
-        .filter_map(|item| Some((fits(&item.item)?, item.quality)))
+        .filter_map(|item| Some((specificity_of(&item.item)?, item.quality)))
         .max_by_key(|(specificity, _)| *specificity);
     match best {
         Some((_, quality)) if quality > Quality::ZERO => Ok(()),

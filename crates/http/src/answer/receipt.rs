@@ -162,7 +162,7 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
     }
 }
 
-/// Appends `number`. Avoids `format!`, which is slower, because every receipt contains numbers.
+/// Appends `number` without `format!`, which is slower. Every receipt contains numbers.
 fn push_number(json: &mut String, number: impl itoa::Integer) {
     json.push_str(itoa::Buffer::new().format(number));
 }

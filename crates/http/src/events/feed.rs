@@ -59,7 +59,7 @@ pub(crate) fn respond(
                 Some(first) => first,
                 None => tokio::select! {
                     biased;
-                    () = reached(ends) => return None,
+                    () = sleep_until_end(ends) => return None,
                     text = next(&mut source, Instant::now() + heartbeat) => text?,
                 },
             };
@@ -70,11 +70,11 @@ pub(crate) fn respond(
 }
 
 fn instant_of(time: SystemTime) -> Option<Instant> {
-    let left = time.duration_since(SystemTime::now()).unwrap_or_default();
-    Instant::now().checked_add(left)
+    let remaining = time.duration_since(SystemTime::now()).unwrap_or_default();
+    Instant::now().checked_add(remaining)
 }
 
-async fn reached(end: Option<Instant>) {
+async fn sleep_until_end(end: Option<Instant>) {
     match end {
         Some(end) => sleep_until(end).await,
         None => pending().await,
@@ -113,7 +113,7 @@ impl Frame {
         let Self { event, id, data } = self;
         let mut text = String::with_capacity(event.len() + id.len() + data.len() + 32);
         write!(text, "event: {event}\nid: {id}\ndata: {data}\n\n")
-            .expect("a string takes any text");
+            .expect("writing to a string never fails");
         text
     }
 }

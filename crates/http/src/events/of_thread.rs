@@ -9,7 +9,7 @@ use super::visible::{Verdict, Viewer};
 use crate::Api;
 use crate::answer::ApiResult;
 use crate::problems::StreamProblems;
-use crate::request::{Listened, Listener, Query, change_context, cursor, session_of};
+use crate::request::{Listener, Query, StreamTarget, change_context, cursor, session_of};
 use threadkeep_domain::{Completed, Event, EventKind, Stamp, ThreadId};
 use threadkeep_events::{ThreadCursor, ThreadItem, ThreadStream};
 use threadkeep_service::ServiceError;
@@ -21,9 +21,10 @@ struct ThreadFeed {
     id: ThreadId,
     viewer: Viewer,
     stream: ThreadStream,
-    taken: Option<ThreadItem>,
+    /// The next item of `stream`, if already read.
+    next_item: Option<ThreadItem>,
     /// True if the last item sent is a `reset`, which also covers the hidden events that follow it.
-    is_told: bool,
+    is_covered_by_reset: bool,
     with_values: bool,
     _session: Option<Session>,
 }
@@ -62,7 +63,7 @@ struct Session {
 )]
 pub(crate) async fn get_thread_events(
     request: HttpRequest,
-    Listened(target): Listened,
+    StreamTarget(target): StreamTarget,
     Query(query): Query<ThreadEventsQuery>,
     last: LastEvent,
 ) -> ApiResult {
@@ -81,8 +82,8 @@ pub(crate) async fn get_thread_events(
         id,
         viewer,
         stream,
-        taken: None,
-        is_told: false,
+        next_item: None,
+        is_covered_by_reset: false,
         with_values: query.wants_values(),
         _session: session,
     };
@@ -90,7 +91,7 @@ pub(crate) async fn get_thread_events(
 }
 
 pub(crate) async fn head_thread_events(
-    Listened(target): Listened,
+    StreamTarget(target): StreamTarget,
     Query(query): Query<ThreadEventsQuery>,
     last: LastEvent,
 ) -> ApiResult {
@@ -113,13 +114,13 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// Returns a `reset` to send instead of a hidden event, or `None` if an earlier `reset` covers the event. A
+    /// Returns a `reset` event to send instead of a hidden event, or `None` if an earlier `reset` covers the event. A
     /// rotation always gets its own `reset`, because it ends the stream and the client must resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);
         };
-        if self.is_told && new_id(event).is_none() {
+        if self.is_covered_by_reset && new_id(event).is_none() {
             return Ok(None);
         }
         let (version, cursor) = (self.viewer.version().await?, *cursor);
@@ -138,15 +139,15 @@ fn new_id(event: &Event) -> Option<&ThreadId> {
     }
 }
 
-/// Returns the cursor from which the stream of the new id continues after a rotation.
-fn moved(event: &Event) -> ThreadCursor {
+/// Returns the cursor at which the stream of the new id begins.
+fn cursor_after_rotation(event: &Event) -> ThreadCursor {
     ThreadCursor {
         position: event.id.position,
         stamp: Stamp {
             version: event.version,
             life: event.life,
         },
-        // 0 matches any position; no check is needed, because the history keeps its positions when the thread moves
+        // 0 skips the position check, because the history keeps its positions when the thread moves to a new id
         next_seq: 0,
     }
 }
@@ -159,7 +160,7 @@ impl Source for ThreadFeed {
     }
 
     fn cursor(&self) -> Option<String> {
-        if self.taken.is_some() {
+        if self.next_item.is_some() {
             return None;
         }
         self.stream.cursor().map(|cursor| self.seal(&cursor))
@@ -167,19 +168,19 @@ impl Source for ThreadFeed {
 
     async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
         loop {
-            if self.taken.is_none() {
-                self.taken = self.stream.next().await?;
+            if self.next_item.is_none() {
+                self.next_item = self.stream.next().await?;
             }
-            let Some(item) = &self.taken else {
+            let Some(item) = &self.next_item else {
                 return Ok(None);
             };
             let next = match self.viewer.judge(item).await? {
-                Verdict::Over => return Ok(None),
-                Verdict::Shown => self.taken.clone(),
+                Verdict::AccessLost => return Ok(None),
+                Verdict::Shown => self.next_item.clone(),
                 Verdict::Hidden => self.reset_after(item).await?,
             };
-            self.is_told = matches!(next, None | Some(ThreadItem::Reset { .. }));
-            self.taken = None;
+            self.is_covered_by_reset = matches!(next, None | Some(ThreadItem::Reset { .. }));
+            self.next_item = None;
             if next.is_some() {
                 return Ok(next);
             }
@@ -191,7 +192,7 @@ impl Source for ThreadFeed {
             ThreadItem::Event { event, cursor } => Frame {
                 event: event.event_type().as_str(),
                 id: match new_id(&event) {
-                    Some(id) => seal(&self.api, id, &moved(&event)),
+                    Some(id) => seal(&self.api, id, &cursor_after_rotation(&event)),
                     None => self.seal(&cursor),
                 },
                 data: match self.with_values {

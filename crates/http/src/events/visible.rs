@@ -11,7 +11,7 @@ pub(super) enum Verdict {
     /// The item belongs to a different owner and is hidden from the caller. Later items may be visible.
     Hidden,
     /// The caller may no longer access the thread. The stream ends.
-    Over,
+    AccessLost,
 }
 
 /// A caller that reads the event stream of a thread id. After a thread has ended, a new thread can be created under the
@@ -58,7 +58,7 @@ impl Viewer {
         }
         let check = self.api.owners.check(&self.id, self.access);
         if !allowed(check.await)? {
-            return Ok(Verdict::Over);
+            return Ok(Verdict::AccessLost);
         }
         let sees = match event {
             Some(event) => self.may_see_event(event).await?,
@@ -85,8 +85,8 @@ impl Viewer {
     }
 
     async fn sees(&mut self, id: &ThreadId, life: Life) -> Result<bool, StoreError> {
-        if let Some((known, sees)) = self.life
-            && known == life
+        if let Some((cached_life, sees)) = self.life
+            && cached_life == life
         {
             return Ok(sees);
         }

@@ -2,28 +2,28 @@ use crate::request::cursor::{Cursor, open, seal};
 use threadkeep_domain::{EntryKey, EventId, KeyRing, SigningKey};
 use threadkeep_events::{ThreadCursor, Watermark};
 use threadkeep_fuzzing::{Bound, Input, fuzz};
-use threadkeep_store::{ArchivePlace, NamespacePlace};
+use threadkeep_store::{ArchivePosition, NamespacePosition};
 
-const ABOUT: &[u8] = b"a thread";
-const PLACES: usize = 64;
+const LIST_ID: &[u8] = b"a thread";
+const CHANGED_BYTES_MAX: usize = 64;
 
 #[test]
-fn a_cursor_opens_as_it_was_sealed_and_nothing_else_opens() {
+fn only_an_unchanged_cursor_opens() {
     fuzz("cursors", |input| {
-        holds::<ThreadCursor>(input);
-        holds::<Watermark>(input);
-        holds::<ArchivePlace>(input);
-        holds::<EventId>(input);
-        holds::<EntryKey>(input);
-        holds::<NamespacePlace>(input);
+        check::<ThreadCursor>(input);
+        check::<Watermark>(input);
+        check::<ArchivePosition>(input);
+        check::<EventId>(input);
+        check::<EntryKey>(input);
+        check::<NamespacePosition>(input);
     });
 }
 
-fn holds<C: Cursor>(input: Input<'_>) {
+fn check<C: Cursor>(input: Input<'_>) {
     let ring = ring("ours");
     if let Some(text) = input.text() {
-        let opened = Bound::LINEAR.hold(text.len(), || open::<C>(&ring, ABOUT, text).is_ok());
-        assert!(!opened, "nobody has sealed it");
+        let opened = Bound::LINEAR.hold(text.len(), || open::<C>(&ring, LIST_ID, text).is_ok());
+        assert!(!opened, "a forged cursor opened");
     }
 
     let read = Bound::LINEAR.hold(input.bytes().len(), || C::read(input.bytes()));
@@ -31,28 +31,28 @@ fn holds<C: Cursor>(input: Input<'_>) {
     assert_eq!(
         bytes(&cursor),
         input.bytes(),
-        "each place is written in one way"
+        "a cursor has only one encoding"
     );
 
-    let sealed = Bound::LINEAR.hold(input.bytes().len(), || seal(&ring, ABOUT, &cursor));
+    let sealed = Bound::LINEAR.hold(input.bytes().len(), || seal(&ring, LIST_ID, &cursor));
     let tag_and_base64 = 4 * (input.bytes().len() + 16).div_ceil(3);
     assert!(sealed.len() <= tag_and_base64);
-    let opened = open::<C>(&ring, ABOUT, &sealed)
+    let opened = open::<C>(&ring, LIST_ID, &sealed)
         .ok()
         .map(|cursor| bytes(&cursor));
     assert_eq!(opened.as_deref(), Some(input.bytes()));
     assert!(open::<C>(&ring, b"another", &sealed).is_err());
-    assert!(open::<C>(&super::cursors::ring("theirs"), ABOUT, &sealed).is_err());
-    let step = sealed.len().div_ceil(PLACES);
+    assert!(open::<C>(&super::cursors::ring("theirs"), LIST_ID, &sealed).is_err());
+    let step = sealed.len().div_ceil(CHANGED_BYTES_MAX);
     for index in (0..sealed.len()).step_by(step) {
         let mut changed = sealed.clone();
-        let other = if changed[index..].starts_with('A') {
+        let replacement = if changed[index..].starts_with('A') {
             "B"
         } else {
             "A"
         };
-        changed.replace_range(index..index + 1, other);
-        assert!(open::<C>(&ring, ABOUT, &changed).is_err(), "{changed}");
+        changed.replace_range(index..index + 1, replacement);
+        assert!(open::<C>(&ring, LIST_ID, &changed).is_err(), "{changed}");
     }
 }
 

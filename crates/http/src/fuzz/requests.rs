@@ -15,7 +15,7 @@ const STAMP: Stamp = Stamp {
 };
 
 #[test]
-fn queries_are_read_or_refused() {
+fn queries_are_parsed_or_rejected() {
     fuzz("queries", |input| {
         let Some(text) = input.text() else { return };
         decodes(text);
@@ -53,7 +53,7 @@ fn decodes(text: &str) {
 }
 
 #[test]
-fn conditional_headers_name_the_stamp_that_they_say() {
+fn conditions_match_only_the_tags_that_they_name() {
     fuzz("conditions", |input| {
         let values = input.bytes().split(|byte| *byte == b'\n');
         let values: Vec<_> = values
@@ -68,14 +68,14 @@ fn conditional_headers_name_the_stamp_that_they_say() {
         }
         let request = request.to_http_request();
 
-        let wanted = Bound::LINEAR.hold(input.bytes().len(), || precondition(&request));
-        let has_it = Bound::LINEAR.hold(input.bytes().len(), || {
+        let required = Bound::LINEAR.hold(input.bytes().len(), || precondition(&request));
+        let is_known = Bound::LINEAR.hold(input.bytes().len(), || {
             let read = ReadConditions::from_request(&request, &mut dev::Payload::None);
             read.into_inner().map(|conditions| conditions.check(STAMP))
         });
 
         let tag = STAMP.to_string();
-        if let Ok(Some(wanted)) = wanted {
+        if let Ok(Some(required)) = required {
             let text = values[0].to_str().unwrap();
             let members = text.split(',').map(str::trim);
             let strong = members.filter(|member| !member.starts_with("W/"));
@@ -84,14 +84,14 @@ fn conditional_headers_name_the_stamp_that_they_say() {
                 let has_tag = text.trim_start_matches('0').eq_ignore_ascii_case(&tag);
                 text == "*" || has_tag || text.parse() == Ok(STAMP.version)
             });
-            assert_eq!(wanted.is_met_by(STAMP), is_met);
+            assert_eq!(required.is_met_by(STAMP), is_met);
         }
-        if let Ok(Ok(true)) = has_it {
-            let names_it = |value: &HeaderValue| {
+        if let Ok(Ok(true)) = is_known {
+            let names_tag = |value: &HeaderValue| {
                 let text = value.to_str().unwrap_or_default();
                 text.contains(&tag) || text.contains('*')
             };
-            assert!(values.iter().any(names_it));
+            assert!(values.iter().any(names_tag));
         }
     });
 }

@@ -176,7 +176,7 @@ impl EntriesObject {
         let texts = |keys: &[EntryKey]| keys.iter().map(|key| key.as_str().into()).collect();
         Self {
             entries: entries
-                .map(|(key, entry)| EntryObject::whole(key, entry))
+                .map(|(key, entry)| EntryObject::with_body(key, entry))
                 .collect(),
             missing: texts(&read.missing),
             unread: texts(&read.unread),

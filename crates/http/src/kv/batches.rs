@@ -36,7 +36,7 @@ pub(crate) async fn get_entries(
     let keys = read::<GetEntries>(&body)?.read()?;
     let entries = api
         .namespaces
-        .get_many(&namespace, &keys, EntryObject::weigh);
+        .get_many(&namespace, &keys, EntryObject::json_size);
     let entries = EntriesObject::of(&entries.await?);
     Ok(json(HttpResponse::Ok(), &entries))
 }

@@ -11,7 +11,7 @@ use crate::problems::{BackEndProblems, BodyProblems, RepeatProblems};
 use crate::request::{BackEnd, JsonBody, Nothing, OptionalIdempotencyKey, Query, cursor};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
-use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
+use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePosition};
 
 /// List namespaces
 ///
@@ -35,7 +35,7 @@ pub(crate) async fn list_namespaces(
     Query(listing): Query<NamespaceListing>,
 ) -> ApiResult {
     let ring = api.identity.ring();
-    let after = cursor::after::<NamespacePlace>(ring, b"", listing.page.cursor.as_deref())?;
+    let after = cursor::after::<NamespacePosition>(ring, b"", listing.page.cursor.as_deref())?;
     let limit = listing.page.limit();
     let (views, next) = if listing.names.is_empty() {
         api.namespaces
@@ -80,12 +80,12 @@ pub(crate) async fn list_entries(
     let ring = api.identity.ring();
     let prefix = listing.prefix();
     // NUL is a safe separator, because names contain no control characters
-    let about = match listing.order() {
+    let list_id = match listing.order() {
         KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
         KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
     };
-    let about = about.as_bytes();
-    let after = cursor::after::<EntryKey>(ring, about, listing.page.cursor.as_deref())?;
+    let list_id = list_id.as_bytes();
+    let after = cursor::after::<EntryKey>(ring, list_id, listing.page.cursor.as_deref())?;
     let range = EntryRange {
         prefix,
         after: after.as_ref(),
@@ -93,10 +93,10 @@ pub(crate) async fn list_entries(
     };
     let (namespaces, limit) = (&api.namespaces, listing.page.limit());
     let (entries, next) = if listing.has_bodies() {
-        let page = namespaces.list_bodies(&namespace, range, limit, EntryObject::weigh);
+        let page = namespaces.list_bodies(&namespace, range, limit, EntryObject::json_size);
         let page = page.await?;
         let entries = page.entries.iter();
-        let entries = entries.map(|(key, entry)| EntryObject::whole(key, entry));
+        let entries = entries.map(|(key, entry)| EntryObject::with_body(key, entry));
         (entries.collect(), page.next)
     } else {
         let page = namespaces.list(&namespace, range, limit).await?;
@@ -106,7 +106,7 @@ pub(crate) async fn list_entries(
     };
     let list = EntryList {
         entries,
-        next_cursor: cursor::next(ring, about, next),
+        next_cursor: cursor::next(ring, list_id, next),
     };
     Ok(json(HttpResponse::Ok(), &list))
 }

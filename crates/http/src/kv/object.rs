@@ -170,7 +170,7 @@ impl EntryObject {
         }
     }
 
-    pub(crate) fn whole(key: &EntryKey, entry: &Entry) -> Self {
+    pub(crate) fn with_body(key: &EntryKey, entry: &Entry) -> Self {
         let (head, text) = (&entry.head, str::from_utf8(&entry.body));
         let encoding = head.content_encoding.as_ref();
         Self {
@@ -182,7 +182,7 @@ impl EntryObject {
         }
     }
 
-    pub(crate) fn weigh(key: &EntryKey, entry: &Entry) -> u64 {
+    pub(crate) fn json_size(key: &EntryKey, entry: &Entry) -> u64 {
         let body_bytes = match str::from_utf8(&entry.body) {
             Ok(text) => json_bytes(text),
             Err(_) => entry.body.len().div_ceil(3) * 4,

@@ -24,8 +24,8 @@ const NAMES_MAX: usize = 100;
 
 /// Returns the lifetime for `seconds`, where 0 means unlimited. Returns `None` if `seconds` is out of range.
 pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
-    let is_legal = seconds <= Lifetime::LONGEST.as_secs();
-    is_legal.then(|| Lifetime::from_seconds(seconds))
+    let is_valid = seconds <= Lifetime::LONGEST.as_secs();
+    is_valid.then(|| Lifetime::from_seconds(seconds))
 }
 
 impl EntryListing {
@@ -59,8 +59,8 @@ impl Parameters for EntryListing {
         match name {
             "prefix" => {
                 let malformed = "must be empty or the beginning of a key, given once";
-                let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
-                let prefix = is_legal.then(|| value.to_owned());
+                let is_valid = value.is_empty() || EntryKey::new(value).is_ok();
+                let prefix = is_valid.then(|| value.to_owned());
                 set_once(&mut self.prefix, prefix, name, malformed)
             }
             "order" => {
@@ -92,7 +92,7 @@ impl Parameters for NamespaceListing {
         Ok(())
     }
 
-    fn settle(&mut self) {
+    fn normalize(&mut self) {
         self.names.sort_unstable();
         self.names.dedup();
     }

@@ -29,11 +29,11 @@ impl EntryConditions {
                 remembers_mismatch: false,
             }))
         };
-        let wanted = if_match(request)?;
-        let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
+        let required = if_match(request)?;
+        let mut none_match = request.headers().get_all(IF_NONE_MATCH);
         let refused = |detail: &str| Err(invalid(detail));
-        match (wanted, unwanted.next(), unwanted.next()) {
-            (wanted, None, _) => terms(wanted),
+        match (required, none_match.next(), none_match.next()) {
+            (required, None, _) => terms(required),
             (None, Some(any), None) if any == "*" => terms(Some(Precondition::Version(0))),
             (None, ..) => refused("If-None-Match of a write must be `*`"),
             (Some(_), ..) => refused("If-Match does not go with If-None-Match"),

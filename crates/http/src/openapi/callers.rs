@@ -43,7 +43,7 @@ impl Modify for Callers {
             let Some(rest) = path.strip_prefix(CURRENT) else {
                 continue;
             };
-            by_id.push((format!("{BY_ID}{rest}"), named(item.clone())));
+            by_id.push((format!("{BY_ID}{rest}"), with_thread_id(item.clone())));
             for (_, operation) in operations(item) {
                 if !takes_key(operation) {
                     operation.security = Some(any_of(&["thread_id", "cookie", ""]));
@@ -97,7 +97,7 @@ fn schemes() -> [(&'static str, SecurityScheme); 3] {
     ]
 }
 
-fn named(mut item: PathItem) -> PathItem {
+fn with_thread_id(mut item: PathItem) -> PathItem {
     for (_, operation) in operations(&mut item) {
         if !takes_key(operation) {
             operation.security = Some(any_of(&["api_key", "thread_id"]));

@@ -37,17 +37,18 @@ impl Modify for Examples {
         for item in document.paths.paths.values_mut() {
             for (method, operation) in operations(item) {
                 let id = operation.operation_id.clone().unwrap_or_default();
-                let named = id.trim_end_matches("_by_id");
-                let Some(exchange) = exchanges.iter().find(|known| known.operation == named) else {
+                let base_id = id.trim_end_matches("_by_id");
+                let exchange = exchanges.iter().find(|row| row.operation == base_id);
+                let Some(exchange) = exchange else {
                     continue;
                 };
-                let is_by_id = id != named;
-                describe(
+                let is_by_id = id != base_id;
+                add_command(
                     operation,
                     &exchange.curl(method, operation.security.as_deref(), is_by_id),
                 );
                 let mut add = |content: &mut Content, part: &str, value: &Value| {
-                    let name = format!("{named}.{part}");
+                    let name = format!("{base_id}.{part}");
                     let reference = Ref::new(format!("#/components/examples/{name}"));
                     let reference = RefOr::Ref(reference);
                     content.examples.insert("example".into(), reference);
@@ -84,8 +85,8 @@ impl Exchange {
         is_by_id: bool,
     ) -> String {
         let by = |scheme: &str| {
-            let wanted = SecurityRequirement::new(scheme, Vec::<String>::new());
-            security.is_some_and(|schemes| schemes.contains(&wanted))
+            let requirement = SecurityRequirement::new(scheme, Vec::<String>::new());
+            security.is_some_and(|schemes| schemes.contains(&requirement))
         };
         let mut command = String::from("curl");
         if method != "GET" && (method != "POST" || self.body.is_none()) {
@@ -116,7 +117,7 @@ impl Exchange {
     }
 }
 
-fn describe(operation: &mut Operation, curl: &str) {
+fn add_command(operation: &mut Operation, curl: &str) {
     let description = operation.description.take().unwrap_or_default();
     let example = format!("{description}\n\n```sh\n{curl}\n```");
     operation.description = Some(example.trim_start().to_owned());

@@ -87,8 +87,8 @@ fn write(value: &Value, depth: usize, json: &mut String) {
         return;
     };
     json.push('{');
-    for (place, (name, member)) in object.iter().enumerate() {
-        let comma = if place > 0 { "," } else { "" };
+    for (index, (name, member)) in object.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
         json.push_str(&format!(
             "{comma}\n{:depth$}{}:",
             "",

@@ -14,13 +14,16 @@ pub(super) struct SharedParameters;
 impl Modify for SharedParameters {
     fn modify(&self, document: &mut OpenApi) {
         let mut uses: BTreeMap<String, Vec<(Parameter, usize)>> = BTreeMap::new();
-        for parameter in each(document) {
+        for parameter in parameters_of(document) {
             tidy(parameter);
             let RefOr::T(parameter) = parameter else {
                 continue;
             };
             let variants = uses.entry(parameter.name.clone()).or_default();
-            match variants.iter_mut().find(|(known, _)| known == parameter) {
+            match variants
+                .iter_mut()
+                .find(|(variant, _)| variant == parameter)
+            {
                 Some((_, count)) => *count += 1,
                 None => variants.push((parameter.clone(), 1)),
             }
@@ -30,20 +33,20 @@ impl Modify for SharedParameters {
         for (name, mut variants) in uses {
             variants.sort_by_key(|(_, count)| Reverse(*count));
             let repeated = variants.into_iter().filter(|(_, count)| *count > 1);
-            for (place, (parameter, _)) in repeated.enumerate() {
-                let name = match place {
+            for (index, (parameter, _)) in repeated.enumerate() {
+                let name = match index {
                     0 => name.clone(),
-                    _ => format!("{name}.{}", place + 1),
+                    _ => format!("{name}.{}", index + 1),
                 };
                 shared.insert(name, parameter);
             }
         }
-        for parameter in each(document) {
+        for parameter in parameters_of(document) {
             let RefOr::T(inline) = parameter else {
                 continue;
             };
-            let known = shared.iter().find(|(_, known)| *known == inline);
-            if let Some((name, _)) = known {
+            let component = shared.iter().find(|(_, parameter)| *parameter == inline);
+            if let Some((name, _)) = component {
                 *parameter = RefOr::Ref(Ref::new(format!("#/components/parameters/{name}")));
             }
         }
@@ -55,7 +58,7 @@ impl Modify for SharedParameters {
     }
 }
 
-fn each(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
+fn parameters_of(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Parameter>> {
     let items = document.paths.paths.values_mut();
     let operations = items.flat_map(operations);
     operations.flat_map(|(_, operation)| operation.parameters.iter_mut().flatten())

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use actix_web::{HttpMessage, HttpRequest, web};
 
 use super::context::key_of;
-use super::rights::needed;
+use super::rights::needed_right;
 use crate::Api;
 use crate::answer::{ApiResult, accepts_json};
 use crate::request::extract::extract;
@@ -32,7 +32,7 @@ pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
     let Some(key) = key_of(request, api) else {
         return Err(no_key(request, &api.identity));
     };
-    let Some(right) = needed(request) else {
+    let Some(right) = needed_right(request) else {
         return Ok(key);
     };
     if right.is_audited() {
@@ -48,7 +48,7 @@ pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
 }
 
 pub(crate) fn has_key_for(request: &HttpRequest, api: &Api) -> bool {
-    let permits = |key: ApiKey| needed(request).is_none_or(|right| key.rights.cover(&right));
+    let permits = |key: ApiKey| needed_right(request).is_none_or(|right| key.rights.cover(&right));
     key_of(request, api).is_some_and(permits)
 }
 

@@ -28,13 +28,13 @@ use threadkeep_store::Alarm;
 use threadkeep_web::ApiError;
 
 /// Time limit for a body.
-const TIME: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for a pause within a body.
-const SILENCE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a rejected body that is read to its end. For a longer body, the server closes the connection.
 const DRAIN_BYTES: usize = 64 * 1_048_576;
 /// Time limit for reading a rejected body.
-const DRAIN_TIME: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for a body that is waiting for memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 const BLOCK_BYTES: usize = 32_768;
@@ -131,28 +131,28 @@ impl Body {
 
     async fn collect(mut payload: IncomingBody, limit_bytes: u64) -> Self {
         let mut end = None;
-        let mut parts = Parts::default();
+        let mut chunks = Chunks::default();
         loop {
-            let chunk = match payload.next(TIME, &mut end).await {
+            let chunk = match payload.next(BODY_TIMEOUT, &mut end).await {
                 Ok(None) => break,
                 Ok(Some(Ok(chunk))) => chunk,
-                Ok(Some(Err(_))) | Err(Fault::Late) => return Self::Unreadable,
+                Ok(Some(Err(_))) | Err(Fault::TimedOut) => return Self::Unreadable,
                 Err(Fault::Evicted) => return Self::Overloaded,
             };
-            let read_bytes = parts.len + chunk.len();
+            let read_bytes = chunks.len + chunk.len();
             if read_bytes as u64 > limit_bytes {
-                drop(parts);
+                drop(chunks);
                 return Self::drain(payload, limit_bytes, read_bytes).await;
             }
-            if payload.make_room(chunk.len()).await.is_err() {
+            if payload.reserve(chunk.len()).await.is_err() {
                 return Self::Overloaded;
             }
-            parts.push(chunk);
+            chunks.push(chunk);
         }
         let mut share = payload.share;
         share.complete();
         Self::Whole {
-            bytes: parts.join(),
+            bytes: chunks.join(),
             _share: Some(share),
         }
     }
@@ -161,7 +161,7 @@ impl Body {
         let mut end = None;
         payload.share.clear();
         // ignore errors, because the rest is read only to make it more likely that the client receives the response
-        while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
+        while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIMEOUT, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
                 break;
@@ -195,38 +195,38 @@ pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
 /// Received chunks of a body. A single chunk is not copied. Several chunks are copied into blocks, which are joined at
 /// the end.
 #[derive(Default)]
-struct Parts {
+struct Chunks {
     first: Bytes,
     blocks: Vec<Vec<u8>>,
     len: usize,
 }
 
-impl Parts {
-    fn push(&mut self, part: Bytes) {
+impl Chunks {
+    fn push(&mut self, chunk: Bytes) {
         if self.len == 0 {
-            self.len = part.len();
-            self.first = part;
+            self.len = chunk.len();
+            self.first = chunk;
             return;
         }
-        self.len += part.len();
+        self.len += chunk.len();
         let first = mem::take(&mut self.first);
         self.copy(&first);
-        self.copy(&part);
+        self.copy(&chunk);
     }
 
-    fn copy(&mut self, mut part: &[u8]) {
-        while !part.is_empty() {
-            let room = self
+    fn copy(&mut self, mut chunk: &[u8]) {
+        while !chunk.is_empty() {
+            let spare_bytes = self
                 .blocks
                 .last()
                 .map_or(0, |last| BLOCK_BYTES - last.len());
-            if room == 0 {
+            if spare_bytes == 0 {
                 self.blocks.push(Vec::with_capacity(BLOCK_BYTES));
             }
             if let Some(last) = self.blocks.last_mut() {
-                let (now, later) = part.split_at(part.len().min(BLOCK_BYTES - last.len()));
-                last.extend_from_slice(now);
-                part = later;
+                let (head, tail) = chunk.split_at(chunk.len().min(BLOCK_BYTES - last.len()));
+                last.extend_from_slice(head);
+                chunk = tail;
             }
         }
     }
@@ -235,11 +235,11 @@ impl Parts {
         if self.blocks.is_empty() {
             return self.first;
         }
-        let mut whole = Vec::with_capacity(self.len);
+        let mut joined = Vec::with_capacity(self.len);
         for block in self.blocks {
-            whole.extend_from_slice(&block);
+            joined.extend_from_slice(&block);
         }
-        whole.into()
+        joined.into()
     }
 }
 
@@ -251,13 +251,13 @@ struct IncomingBody {
 }
 
 enum Fault {
-    Late,
+    TimedOut,
     Evicted,
 }
 
 impl IncomingBody {
-    /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`SILENCE`], or when
-    /// `end` has passed. If `end` is not set, the first wait sets it to `limit` from now.
+    /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`IDLE_TIMEOUT`], or
+    /// when `end` has passed. If `end` is not set, the first wait sets it to `limit` from now.
     async fn next(
         &mut self,
         limit: Duration,
@@ -271,28 +271,28 @@ impl IncomingBody {
             if let Err(Evicted) = self.share.await_client(cx) {
                 return Poll::Ready(Err(Fault::Evicted));
             }
-            self.connection.want_body(true);
+            self.connection.set_waiting_for_body(true);
             let next_by = *next_by.get_or_insert_with(|| {
                 let now = Instant::now();
-                (now + SILENCE).min(*end.get_or_insert(now + limit))
+                (now + IDLE_TIMEOUT).min(*end.get_or_insert(now + limit))
             });
             let mut alarm = self.alarm.0.borrow_mut();
-            alarm.poll(cx, next_by).map(|()| Err(Fault::Late))
+            alarm.poll(cx, next_by).map(|()| Err(Fault::TimedOut))
         });
         let next = next.await;
-        self.connection.want_body(false);
+        self.connection.set_waiting_for_body(false);
         next
     }
 
-    /// Reserves memory for a received chunk. Waits until there is room, and reads nothing from the client in the
+    /// Reserves memory for a received chunk. Waits until memory is free, and reads nothing from the client in the
     /// meantime. Fails after [`MEMORY_TIMEOUT`].
-    async fn make_room(&mut self, bytes: usize) -> Result<(), Evicted> {
+    async fn reserve(&mut self, bytes: usize) -> Result<(), Evicted> {
         let mut end = None;
         poll_fn(|cx| {
             loop {
                 let now = Instant::now();
-                if let Poll::Ready(taken) = self.share.poll_take(cx, bytes as u64, now) {
-                    return Poll::Ready(taken);
+                if let Poll::Ready(reserved) = self.share.poll_reserve(cx, bytes as u64, now) {
+                    return Poll::Ready(reserved);
                 }
                 let end = *end.get_or_insert(now + MEMORY_TIMEOUT);
                 if now >= end {
@@ -312,18 +312,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_joined_as_they_came_and_take_no_more_than_a_block_beside() {
+    fn chunks_are_joined_in_order_with_less_than_one_spare_block() {
         let body: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
-        for part_bytes in [1, 1_000, 8_192, 999_999, 1_000_000] {
-            let mut parts = Parts::default();
-            for part in body.chunks(part_bytes) {
-                parts.push(Bytes::copy_from_slice(part));
+        for chunk_bytes in [1, 1_000, 8_192, 999_999, 1_000_000] {
+            let mut chunks = Chunks::default();
+            for chunk in body.chunks(chunk_bytes) {
+                chunks.push(Bytes::copy_from_slice(chunk));
             }
 
-            assert_eq!(parts.len, body.len());
-            let block_bytes: usize = parts.blocks.iter().map(Vec::capacity).sum();
+            assert_eq!(chunks.len, body.len());
+            let block_bytes: usize = chunks.blocks.iter().map(Vec::capacity).sum();
             assert!(block_bytes < body.len() + BLOCK_BYTES);
-            assert!(parts.join() == body);
+            assert!(chunks.join() == body);
         }
     }
 }

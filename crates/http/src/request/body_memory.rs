@@ -21,7 +21,7 @@ pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Limits the memory that request bodies use, from the arrival of a body until its request is done.
 ///
 /// Bytes count only once they arrive, because announcing a large body costs a client nothing. The oldest incomplete
-/// body may use all of the memory. The other bodies must leave room for one body of maximum size. Incomplete bodies
+/// body may use all of the memory. The other bodies must leave memory for one body of maximum size. Incomplete bodies
 /// therefore cannot block each other: the oldest body either makes progress or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
@@ -33,7 +33,7 @@ struct Pool {
     reserved_bytes: u64,
     used_bytes: Cell<u64>,
     next_number: Cell<u64>,
-    next_look: Cell<Option<Instant>>,
+    next_slow_check: Cell<Option<Instant>>,
     /// Incomplete bodies larger than [`FREE_BYTES`], oldest first.
     arriving: RefCell<BTreeMap<u64, Arrival>>,
 }
@@ -46,9 +46,9 @@ struct Arrival {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalState {
-    /// After this time, the body is dropped if other bodies are waiting for memory.
-    By(Instant),
-    Waits,
+    /// The body may be dropped after this time, if other bodies are waiting for memory.
+    Receiving(Instant),
+    Waiting,
     Evicted,
 }
 
@@ -73,7 +73,7 @@ impl BodyMemory {
             reserved_bytes: largest_bytes,
             used_bytes: Cell::new(0),
             next_number: Cell::new(0),
-            next_look: Cell::default(),
+            next_slow_check: Cell::default(),
             arriving: RefCell::default(),
         }))
     }
@@ -88,7 +88,7 @@ impl BodyMemory {
 
     fn drop_slow(&self, now: Instant) {
         for arrival in self.0.arriving.borrow_mut().values_mut() {
-            if matches!(arrival.state, ArrivalState::By(due) if due < now) {
+            if matches!(arrival.state, ArrivalState::Receiving(deadline) if deadline < now) {
                 arrival.state = ArrivalState::Evicted;
                 arrival.waker.wake_by_ref();
             }
@@ -98,21 +98,21 @@ impl BodyMemory {
     fn has_room(&self, number: u64, bytes: u64) -> bool {
         let arriving = self.0.arriving.borrow();
         let is_oldest = arriving.keys().next() == Some(&number);
-        let kept_bytes = match is_oldest {
+        let reserved_bytes = match is_oldest {
             true => 0,
             false => self.0.reserved_bytes,
         };
         let mut older = arriving.range(..number);
-        let is_first = older.all(|(_, arrival)| arrival.state != ArrivalState::Waits);
-        let most_bytes = self.0.limit_bytes.saturating_sub(kept_bytes);
-        is_first && self.0.used_bytes.get() + bytes <= most_bytes
+        let is_first = older.all(|(_, arrival)| arrival.state != ArrivalState::Waiting);
+        let available_bytes = self.0.limit_bytes.saturating_sub(reserved_bytes);
+        is_first && self.0.used_bytes.get() + bytes <= available_bytes
     }
 
     /// Wakes the oldest waiting body. Once that body has its memory, it wakes the next waiting body.
     fn wake_waiting(&self) {
         let arriving = self.0.arriving.borrow();
         let mut arrivals = arriving.values();
-        if let Some(waiting) = arrivals.find(|arrival| arrival.state == ArrivalState::Waits) {
+        if let Some(waiting) = arrivals.find(|arrival| arrival.state == ArrivalState::Waiting) {
             waiting.waker.wake_by_ref();
         }
     }
@@ -126,9 +126,9 @@ impl Default for BodyMemory {
 }
 
 impl Share {
-    /// Reserves memory for `bytes` received bytes. Waits until there is room and no older body is waiting. Fails if the
-    /// body was dropped.
-    pub(super) fn poll_take(
+    /// Reserves memory for `bytes` received bytes. Waits until memory is free and no older body is waiting. Fails if
+    /// the body was dropped.
+    pub(super) fn poll_reserve(
         &mut self,
         cx: &Context<'_>,
         bytes: u64,
@@ -149,19 +149,19 @@ impl Share {
         let Some(arrival) = arriving.get_mut(&number) else {
             return Poll::Ready(Ok(()));
         };
-        let due = match arrival.state {
+        let deadline = match arrival.state {
             ArrivalState::Evicted => return Poll::Ready(Err(Evicted)),
-            ArrivalState::By(due) => due,
-            ArrivalState::Waits => now + CREDIT,
+            ArrivalState::Receiving(deadline) => deadline,
+            ArrivalState::Waiting => now + CREDIT,
         };
         if !has_room {
-            arrival.state = ArrivalState::Waits;
+            arrival.state = ArrivalState::Waiting;
             arrival.waker.clone_from(cx.waker());
             return Poll::Pending;
         }
-        let did_wait = arrival.state == ArrivalState::Waits;
+        let did_wait = arrival.state == ArrivalState::Waiting;
         let earned = Duration::from_micros(bytes * 1_000_000 / BYTES_PER_SECOND);
-        arrival.state = ArrivalState::By((due + earned).min(now + CREDIT));
+        arrival.state = ArrivalState::Receiving((deadline + earned).min(now + CREDIT));
         drop(arriving);
         self.bytes += bytes;
         pool.used_bytes.set(pool.used_bytes.get() + counted_bytes);
@@ -191,9 +191,9 @@ impl Share {
     /// Drops slow bodies. All waiting bodies call this function, but it does nothing within [`SLOW_CHECK_INTERVAL`] of
     /// the previous check.
     pub(crate) fn drop_slow(&self, now: Instant) {
-        let next_look = &self.memory.0.next_look;
-        if next_look.get().is_none_or(|look| now >= look) {
-            next_look.set(Some(now + SLOW_CHECK_INTERVAL));
+        let next_slow_check = &self.memory.0.next_slow_check;
+        if next_slow_check.get().is_none_or(|next| now >= next) {
+            next_slow_check.set(Some(now + SLOW_CHECK_INTERVAL));
             self.memory.drop_slow(now);
         }
     }
@@ -221,7 +221,7 @@ impl Pool {
         self.next_number.set(number + 1);
         let arrival = Arrival {
             waker: Waker::noop().clone(),
-            state: ArrivalState::By(now + CREDIT),
+            state: ArrivalState::Receiving(now + CREDIT),
         };
         self.arriving.borrow_mut().insert(number, arrival);
         number
@@ -252,27 +252,27 @@ mod tests {
         BodyMemory::new(256 * KIB, 64 * KIB)
     }
 
-    fn take(share: &mut Share, bytes: u64) -> Poll<Result<(), Evicted>> {
-        take_at(share, bytes, Instant::now())
+    fn reserve(share: &mut Share, bytes: u64) -> Poll<Result<(), Evicted>> {
+        reserve_at(share, bytes, Instant::now())
     }
 
-    fn take_at(share: &mut Share, bytes: u64, now: Instant) -> Poll<Result<(), Evicted>> {
-        share.poll_take(&Context::from_waker(Waker::noop()), bytes, now)
+    fn reserve_at(share: &mut Share, bytes: u64, now: Instant) -> Poll<Result<(), Evicted>> {
+        share.poll_reserve(&Context::from_waker(Waker::noop()), bytes, now)
     }
 
-    const TAKEN: Poll<Result<(), Evicted>> = Poll::Ready(Ok(()));
+    const RESERVED: Poll<Result<(), Evicted>> = Poll::Ready(Ok(()));
 
     fn body(memory: &BodyMemory, bytes: u64) -> Share {
         let mut share = memory.share();
-        assert_eq!(take(&mut share, FREE_BYTES + bytes), TAKEN);
+        assert_eq!(reserve(&mut share, FREE_BYTES + bytes), RESERVED);
         share
     }
 
     #[test]
-    fn bytes_are_given_back_when_the_request_is_done() {
+    fn memory_is_freed_when_the_request_is_done() {
         let memory = memory();
         let mut share = body(&memory, 100 * KIB);
-        assert_eq!(take(&mut share, 20 * KIB), TAKEN);
+        assert_eq!(reserve(&mut share, 20 * KIB), RESERVED);
         assert_eq!(memory.0.used_bytes.get(), 120 * KIB);
 
         share.complete();
@@ -289,72 +289,72 @@ mod tests {
         let _full = body(&memory, 256 * KIB);
 
         for _ in 0..100 {
-            assert_eq!(take(&mut memory.share(), FREE_BYTES), TAKEN);
+            assert_eq!(reserve(&mut memory.share(), FREE_BYTES), RESERVED);
         }
-        assert!(take(&mut memory.share(), FREE_BYTES + 1).is_pending());
+        assert!(reserve(&mut memory.share(), FREE_BYTES + 1).is_pending());
     }
 
     #[test]
-    fn of_bodies_that_are_all_half_there_the_oldest_gets_on_and_then_the_next() {
+    fn incomplete_bodies_proceed_from_oldest_to_newest() {
         let memory = memory();
         let mut bodies: Vec<_> = (0..6).map(|_| body(&memory, 32 * KIB)).collect();
         for share in &mut bodies[1..] {
-            assert!(take(share, 32 * KIB).is_pending());
+            assert!(reserve(share, 32 * KIB).is_pending());
         }
 
         for number in 0..6 {
-            assert_eq!(take(&mut bodies[number], 32 * KIB), TAKEN, "{number}");
+            assert_eq!(reserve(&mut bodies[number], 32 * KIB), RESERVED, "{number}");
             if let Some(next) = bodies.get_mut(number + 1) {
-                assert!(take(next, 32 * KIB).is_pending() || number > 0);
+                assert!(reserve(next, 32 * KIB).is_pending() || number > 0);
             }
             bodies[number] = memory.share();
         }
     }
 
     #[test]
-    fn those_that_came_later_wait_for_those_that_came_before() {
+    fn later_bodies_wait_for_earlier_bodies() {
         let memory = memory();
         let first = body(&memory, 192 * KIB);
         let mut second = body(&memory, 0);
         let mut third = body(&memory, 0);
-        assert!(take(&mut second, 64 * KIB).is_pending());
-        assert!(take(&mut third, 1).is_pending());
+        assert!(reserve(&mut second, 64 * KIB).is_pending());
+        assert!(reserve(&mut third, 1).is_pending());
 
         drop(first);
 
-        assert!(take(&mut third, 1).is_pending());
-        assert_eq!(take(&mut second, 64 * KIB), TAKEN);
-        assert_eq!(take(&mut third, 1), TAKEN);
+        assert!(reserve(&mut third, 1).is_pending());
+        assert_eq!(reserve(&mut second, 64 * KIB), RESERVED);
+        assert_eq!(reserve(&mut third, 1), RESERVED);
     }
 
     #[test]
-    fn a_body_that_stands_still_is_given_up_for_others_and_one_that_gets_on_is_not() {
+    fn a_stalled_body_is_dropped_and_a_steady_body_is_not() {
         let memory = memory();
         let start = Instant::now();
-        let (mut still, mut steady) = (memory.share(), memory.share());
-        assert_eq!(take_at(&mut still, 80 * KIB, start), TAKEN);
+        let (mut stalled, mut steady) = (memory.share(), memory.share());
+        assert_eq!(reserve_at(&mut stalled, 80 * KIB, start), RESERVED);
         let mut now = start;
         for _ in 0..4 {
-            assert_eq!(take_at(&mut steady, 32 * KIB, now), TAKEN);
+            assert_eq!(reserve_at(&mut steady, 32 * KIB, now), RESERVED);
             now += Duration::from_millis(125);
             memory.drop_slow(now);
         }
         let cx = Context::from_waker(Waker::noop());
-        assert_eq!(still.await_client(&cx), Ok(()));
+        assert_eq!(stalled.await_client(&cx), Ok(()));
 
         memory.drop_slow(start + CREDIT + Duration::from_millis(1));
 
-        assert_eq!(still.await_client(&cx), Err(Evicted));
-        assert_eq!(take(&mut still, 1), Poll::Ready(Err(Evicted)));
+        assert_eq!(stalled.await_client(&cx), Err(Evicted));
+        assert_eq!(reserve(&mut stalled, 1), Poll::Ready(Err(Evicted)));
         assert_eq!(steady.await_client(&cx), Ok(()));
     }
 
     #[test]
-    fn however_many_bodies_wait_one_look_is_enough() {
+    fn waiting_bodies_share_one_check_per_interval() {
         let memory = memory();
         let start = Instant::now();
         let mut late = memory.share();
-        assert_eq!(take_at(&mut late, 80 * KIB, start), TAKEN);
+        assert_eq!(reserve_at(&mut late, 80 * KIB, start), RESERVED);
         let waiting = memory.share();
         let cx = Context::from_waker(Waker::noop());
 
@@ -367,17 +367,17 @@ mod tests {
     }
 
     #[test]
-    fn time_that_a_body_waits_for_memory_is_not_held_against_it() {
+    fn a_body_is_not_slow_while_it_waits_for_memory() {
         let memory = memory();
         let start = Instant::now();
         let full = body(&memory, 256 * KIB);
         let mut waiting = memory.share();
-        assert!(take_at(&mut waiting, 32 * KIB, start).is_pending());
+        assert!(reserve_at(&mut waiting, 32 * KIB, start).is_pending());
 
         let late = start + 10 * CREDIT;
         memory.drop_slow(late);
         drop(full);
 
-        assert_eq!(take_at(&mut waiting, 32 * KIB, late), TAKEN);
+        assert_eq!(reserve_at(&mut waiting, 32 * KIB, late), RESERVED);
     }
 }

@@ -7,7 +7,7 @@ use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 
 /// Index of the last path part in `/v1/threads/{thread}/checkpoints/{n}`. Part 0 is empty.
-const PLACE: usize = 5;
+const NUMBER_INDEX: usize = 5;
 
 /// The checkpoint number in the path. Text that is not a number matches no checkpoint.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ fn read(text: &str) -> Option<u32> {
 
 impl CheckpointPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let number = path_part(request, PLACE).and_then(|text| read(&text));
+        let number = path_part(request, NUMBER_INDEX).and_then(|text| read(&text));
         let unknown = || ServiceError::Refused(Refusal::CheckpointNotFound).into();
         number.map(Self).ok_or_else(unknown)
     }
@@ -33,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_in_its_one_form() {
+    fn only_the_canonical_form_of_a_number_is_parsed() {
         assert_eq!(
             ["1", "32", "4294967295"].map(read),
             [Some(1), Some(32), Some(u32::MAX)]
         );
-        for other in ["", "0", "01", "+1", "-1", "1.0", "x", "4294967296"] {
-            assert_eq!(read(other), None, "{other}");
+        for bad in ["", "0", "01", "+1", "-1", "1.0", "x", "4294967296"] {
+            assert_eq!(read(bad), None, "{bad}");
         }
     }
 }

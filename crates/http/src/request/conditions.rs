@@ -70,12 +70,12 @@ impl ReadConditions {
             .iter()
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .any(|value| names(value.trim(), &tag, stamp)))
+            .any(|value| matches_tag(value.trim(), &tag, stamp)))
     }
 }
 
 /// Returns whether `value` matches `tag`, using the weak comparison of RFC 9110, section 13.1.2.
-fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
+fn matches_tag(value: &str, tag: &str, stamp: Stamp) -> bool {
     if value == "*" {
         return stamp.version > 0;
     }
@@ -192,10 +192,10 @@ pub fn idempotency(
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    let legal = (1..=128).contains(&value.len())
+    let is_valid = (1..=128).contains(&value.len())
         && value.as_bytes().iter().all(u8::is_ascii_graphic)
         && values.next().is_none();
-    if !legal {
+    if !is_valid {
         return Err(invalid(
             "Idempotency-Key must be 1 to 128 visible ASCII characters, and given once",
         ));

@@ -10,8 +10,8 @@ use threadkeep_domain::ThreadId;
 use threadkeep_identity::{ApiKey, Caller};
 use threadkeep_web::{ApiError, SessionId};
 
-/// Data that the envelope stores in the extensions of a request. All fields share a single value, because each value in
-/// the extensions costs an allocation.
+/// Data that the `envelope` middleware stores in the extensions of a request. All fields share a single value, because
+/// each value in the extensions costs an allocation.
 pub(crate) struct RequestContext {
     session: SessionId,
     pub(crate) body: Body,
@@ -46,7 +46,7 @@ pub(crate) fn change_context<T>(
     request.extensions_mut().get_mut().map(change)
 }
 
-/// Returns the session of a request, or `None` if the envelope has not assigned a session yet.
+/// Returns the session id of a request, or `None` if the `envelope` middleware has not assigned it yet.
 #[must_use]
 pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
     let extensions = request.extensions();

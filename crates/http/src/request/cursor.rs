@@ -9,7 +9,7 @@ use threadkeep_domain::{
     EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
 };
 use threadkeep_events::{ThreadCursor, Watermark};
-use threadkeep_store::{ArchivePlace, NamespacePlace, OwnedPlace};
+use threadkeep_store::{ArchivePosition, NamespacePosition, OwnedPosition};
 use threadkeep_web::ApiError;
 
 pub(crate) trait Cursor: Sized {
@@ -21,23 +21,23 @@ pub(crate) trait Cursor: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Formats a cursor that is valid only for the list `about`.
-pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> String {
+/// Formats a cursor that is valid only for the list `list_id`.
+pub(crate) fn seal<C: Cursor>(ring: &KeyRing, list_id: &[u8], cursor: &C) -> String {
     let mut bytes = vec![0; TAG_BYTES];
     cursor.write(&mut bytes);
-    let tag = ring.tag(C::PURPOSE, &[about, &bytes[TAG_BYTES..]]);
+    let tag = ring.tag(C::PURPOSE, &[list_id, &bytes[TAG_BYTES..]]);
     bytes[..TAG_BYTES].copy_from_slice(&tag);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiResult<C> {
+pub(crate) fn open<C: Cursor>(ring: &KeyRing, list_id: &[u8], text: &str) -> ApiResult<C> {
     let bytes = URL_SAFE_NO_PAD
         .decode(text)
         .map_err(|_| ApiError::InvalidCursor)?;
     let (tag, rest) = bytes
         .split_first_chunk::<TAG_BYTES>()
         .ok_or(ApiError::InvalidCursor)?;
-    if !ring.verify_tag(tag, C::PURPOSE, &[about, rest]) {
+    if !ring.verify_tag(tag, C::PURPOSE, &[list_id, rest]) {
         return Err(ApiError::InvalidCursor);
     }
     C::read(rest).ok_or(ApiError::InvalidCursor)
@@ -45,14 +45,14 @@ pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiRe
 
 pub(crate) fn after<C: Cursor>(
     ring: &KeyRing,
-    about: &[u8],
+    list_id: &[u8],
     text: Option<&str>,
 ) -> ApiResult<Option<C>> {
-    text.map(|text| open(ring, about, text)).transpose()
+    text.map(|text| open(ring, list_id, text)).transpose()
 }
 
-pub(crate) fn next<C: Cursor>(ring: &KeyRing, about: &[u8], next: Option<C>) -> Option<String> {
-    next.map(|next| seal(ring, about, &next))
+pub(crate) fn next<C: Cursor>(ring: &KeyRing, list_id: &[u8], next: Option<C>) -> Option<String> {
+    next.map(|next| seal(ring, list_id, &next))
 }
 
 fn push(out: &mut Vec<u8>, numbers: &[u64]) {
@@ -106,7 +106,7 @@ impl Cursor for ThreadCursor {
     }
 }
 
-impl Cursor for OwnedPlace {
+impl Cursor for OwnedPosition {
     const PURPOSE: &str = "threadkeep place among an owner's threads";
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -145,7 +145,7 @@ impl Cursor for Watermark {
     }
 }
 
-impl Cursor for ArchivePlace {
+impl Cursor for ArchivePosition {
     const PURPOSE: &str = "threadkeep place in the archive";
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -202,7 +202,7 @@ impl Cursor for EntryKey {
     }
 }
 
-impl Cursor for NamespacePlace {
+impl Cursor for NamespacePosition {
     const PURPOSE: &str = "threadkeep place among namespaces";
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_read_back_and_by_nobody_else() {
+    fn a_cursor_opens_only_with_the_same_key_list_and_type() {
         let ours = ring("ours");
         let cursor = |next_seq| ThreadCursor {
             position: Position {
@@ -260,24 +260,27 @@ mod tests {
     }
 
     #[test]
-    fn places_in_the_archive_are_read_back() {
+    fn archive_positions_round_trip() {
         let ours = ring("ours");
-        let some = Some((ThreadId::random(), Life(5)));
+        let last_archive = Some((ThreadId::random(), Life(5)));
 
-        for archive in [None, some] {
+        for archive in [None, last_archive] {
             let archived_ms = 9;
-            let place = ArchivePlace {
+            let position = ArchivePosition {
                 archived_ms,
                 archive,
             };
-            let text = seal(&ours, b"", &place);
-            assert_eq!(open::<ArchivePlace>(&ours, b"", &text).unwrap(), place);
+            let text = seal(&ours, b"", &position);
+            assert_eq!(
+                open::<ArchivePosition>(&ours, b"", &text).unwrap(),
+                position
+            );
         }
-        assert_eq!(ArchivePlace::read(b"12345678abc"), None);
+        assert_eq!(ArchivePosition::read(b"12345678abc"), None);
     }
 
     #[test]
-    fn places_among_failed_events_are_read_back() {
+    fn failed_event_positions_round_trip() {
         let id = EventId {
             bucket: 255,
             position: Position { ms: 7, seq: 8 },
@@ -291,22 +294,22 @@ mod tests {
     }
 
     #[test]
-    fn places_of_entries_and_namespaces_are_read_back() {
+    fn entry_and_namespace_positions_round_trip() {
         let key = EntryKey::new("é/\u{1F600}").unwrap();
-        let place = NamespacePlace {
+        let position = NamespacePosition {
             created_ms: u64::MAX,
             namespace: Namespace::new("é/").unwrap(),
         };
-        let (mut of_key, mut of_place) = (Vec::new(), Vec::new());
-        key.write(&mut of_key);
-        place.write(&mut of_place);
+        let (mut key_bytes, mut position_bytes) = (Vec::new(), Vec::new());
+        key.write(&mut key_bytes);
+        position.write(&mut position_bytes);
 
-        assert_eq!(EntryKey::read(&of_key), Some(key));
-        assert_eq!(NamespacePlace::read(&of_place), Some(place));
+        assert_eq!(EntryKey::read(&key_bytes), Some(key));
+        assert_eq!(NamespacePosition::read(&position_bytes), Some(position));
         assert_eq!(EntryKey::read(b""), None);
         assert_eq!(EntryKey::read(b"\xff"), None);
-        assert_eq!(NamespacePlace::read(&of_place[..8]), None);
-        assert_eq!(NamespacePlace::read(&of_place[..7]), None);
+        assert_eq!(NamespacePosition::read(&position_bytes[..8]), None);
+        assert_eq!(NamespacePosition::read(&position_bytes[..7]), None);
     }
 
     #[test]

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_escapes_of_utf_8_are_decoded() {
+    fn only_complete_escapes_of_utf_8_are_decoded() {
         assert_eq!(percent_decode("a%20b%2F%C3%A9").unwrap(), "a b/é");
         assert_eq!(percent_decode("a+b").unwrap(), "a+b");
         for bad in ["%", "%2", "%zz", "a%2", "%FF", "%é0", "%C3"] {

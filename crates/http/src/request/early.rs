@@ -86,7 +86,7 @@ mod tests {
     use crate::openapi_json;
 
     #[test]
-    fn a_body_has_the_limit_of_entries_if_it_is_kept_as_it_comes() {
+    fn only_raw_bodies_have_the_size_limit_of_entries() {
         let takes_bytes = |operation: &Value| {
             let content = &operation["requestBody"]["content"];
             content.get("application/octet-stream").is_some()
@@ -96,8 +96,8 @@ mod tests {
             for (method, operation) in operations.as_object().unwrap() {
                 let has_body = operation.get("requestBody").is_some();
                 let method = method.to_uppercase().parse().unwrap();
-                let is_kept = is_entry(&method, path) && has_body;
-                assert_eq!(is_kept, takes_bytes(operation), "{method} {path}");
+                let is_raw = is_entry(&method, path) && has_body;
+                assert_eq!(is_raw, takes_bytes(operation), "{method} {path}");
             }
         }
     }

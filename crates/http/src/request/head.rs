@@ -6,17 +6,17 @@ use actix_web::middleware::Next;
 use super::context::change_context;
 use threadkeep_web::ApiError;
 
-/// Size limit for the URL. Leaves room for 20 percent-encoded keys of maximum length in the query.
-const URL_BYTES: usize = 16_384;
+/// Size limit for the URL. Fits 20 percent-encoded keys of maximum length in the query.
+const URL_BYTES_MAX: usize = 16_384;
 /// Size limit for the URL and the headers together. Half of that is enough for the largest cookies that browsers send
 /// and load balancers forward.
-const HEAD_BYTES: usize = 32_768;
+const HEAD_BYTES_MAX: usize = 32_768;
 /// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. Requests with more than 96
 /// headers or a head of more than 64 KiB are rejected before this check, with the same status but no body.
-const HEADERS: usize = 64;
+const HEADERS_MAX: usize = 64;
 
 /// Size of a header's separators: `: ` after the name, and the line break.
-const AROUND_HEADER: usize = 4;
+const SEPARATOR_BYTES: usize = 4;
 
 /// Responds to requests whose head is rejected. Runs inside the CORS middleware, because otherwise a web page could not
 /// read the response.
@@ -34,18 +34,18 @@ pub async fn refuse<B: MessageBody>(
 pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {
     let uri = request.uri();
     let url_bytes = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
-    if url_bytes > URL_BYTES {
-        let limit_bytes = URL_BYTES;
+    if url_bytes > URL_BYTES_MAX {
+        let limit_bytes = URL_BYTES_MAX;
         return Some(ApiError::UrlTooLong { limit_bytes });
     }
     let (mut count, mut bytes) = (0, url_bytes);
     for (name, value) in request.headers() {
         count += 1;
-        bytes += name.as_str().len() + value.len() + AROUND_HEADER;
+        bytes += name.as_str().len() + value.len() + SEPARATOR_BYTES;
     }
-    (count > HEADERS || bytes > HEAD_BYTES).then_some(ApiError::HeadersTooLarge {
-        limit: HEADERS,
-        limit_bytes: HEAD_BYTES,
+    (count > HEADERS_MAX || bytes > HEAD_BYTES_MAX).then_some(ApiError::HeadersTooLarge {
+        limit: HEADERS_MAX,
+        limit_bytes: HEAD_BYTES_MAX,
     })
 }
 
@@ -67,25 +67,25 @@ mod tests {
     }
 
     #[test]
-    fn a_head_may_be_full_to_the_byte() {
-        let rest = HEAD_BYTES - "/v1/threads/current".len() - "x-000".len() - AROUND_HEADER;
+    fn a_head_of_exactly_the_maximum_size_is_accepted() {
+        let rest = HEAD_BYTES_MAX - "/v1/threads/current".len() - "x-000".len() - SEPARATOR_BYTES;
 
         assert!(with_headers(1, rest).is_none());
         assert!(with_headers(1, rest + 1).is_some());
-        assert!(with_headers(HEADERS, 1).is_none());
-        assert!(with_headers(HEADERS + 1, 1).is_some());
+        assert!(with_headers(HEADERS_MAX, 1).is_none());
+        assert!(with_headers(HEADERS_MAX + 1, 1).is_some());
     }
 
     #[test]
-    fn a_url_counts_with_its_query() {
-        let of = |bytes: usize| {
+    fn the_url_limit_includes_the_query() {
+        let url_of = |bytes: usize| {
             let url = format!("/v1?{}", "q".repeat(bytes - "/v1?".len()));
             refusal(&TestRequest::with_uri(&url).to_srv_request())
         };
 
-        assert!(of(URL_BYTES).is_none());
+        assert!(url_of(URL_BYTES_MAX).is_none());
         assert!(matches!(
-            of(URL_BYTES + 1),
+            url_of(URL_BYTES_MAX + 1),
             Some(ApiError::UrlTooLong { .. })
         ));
     }

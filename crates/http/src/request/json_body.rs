@@ -18,7 +18,7 @@ pub(crate) enum PatchBody {
 
 impl JsonBody {
     pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("it was checked when it was made")
+        std::str::from_utf8(&self.0).expect("`of_any_type` rejects other text")
     }
 
     pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {

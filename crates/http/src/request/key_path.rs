@@ -7,14 +7,14 @@ use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;
 
 /// Index of the last path part in `/v1/threads/{thread}/state/{key}`. Part 0 is empty.
-const PLACE: usize = 5;
+const KEY_INDEX: usize = 5;
 
 #[derive(Debug)]
 pub(crate) struct KeyPath(pub(crate) Key);
 
 impl KeyPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        path_part(request, PLACE)
+        path_part(request, KEY_INDEX)
             .ok_or(KeyError::Utf8)
             .and_then(Key::new)
             .map(Self)

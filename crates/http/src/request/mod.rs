@@ -42,6 +42,6 @@ pub(crate) use query::{
     whole,
 };
 pub(crate) use rights::{is_for_back_ends, right_for};
-pub(crate) use target::{Listened, Listener, Target, behalf, reserves_keys, threads_for};
+pub(crate) use target::{Listener, StreamTarget, Target, behalf, reserves_keys, threads_for};
 pub(crate) use thread_maker::ThreadMaker;
 pub(crate) use thread_write::ThreadWrite;

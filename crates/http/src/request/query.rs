@@ -21,7 +21,8 @@ pub trait Parameters: Default {
     /// Sets a parameter. Fails if the value is malformed or the parameter is repeated.
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()>;
 
-    fn settle(&mut self) {}
+    /// Runs after all parameters are set, for example to remove duplicates.
+    fn normalize(&mut self) {}
 
     /// Rejects parameters that exclude each other.
     fn check(&self) -> ApiResult<()> {
@@ -58,17 +59,17 @@ pub(crate) struct NewThreadQuery {
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub(crate) max_records: Option<NonZeroU64>,
-    pub(crate) of_new: NewThreadQuery,
+    pub(crate) new_thread: NewThreadQuery,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Page<const DEFAULT: usize = 100, const MOST: usize = 1_000> {
+pub(crate) struct Page<const DEFAULT: usize = 100, const MAX: usize = 1_000> {
     pub(crate) cursor: Option<String>,
-    limit: Limit<DEFAULT, MOST>,
+    limit: Limit<DEFAULT, MAX>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Limit<const DEFAULT: usize, const MOST: usize>(Option<usize>);
+pub(crate) struct Limit<const DEFAULT: usize, const MAX: usize>(Option<usize>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -82,13 +83,13 @@ impl Reading {
     }
 }
 
-impl<const DEFAULT: usize, const MOST: usize> Limit<DEFAULT, MOST> {
+impl<const DEFAULT: usize, const MAX: usize> Limit<DEFAULT, MAX> {
     pub(crate) fn get(&self) -> usize {
         self.0.unwrap_or(DEFAULT)
     }
 }
 
-impl<const DEFAULT: usize, const MOST: usize> Page<DEFAULT, MOST> {
+impl<const DEFAULT: usize, const MAX: usize> Page<DEFAULT, MAX> {
     pub(crate) fn is_given(&self) -> bool {
         self.cursor.is_some() || self.limit.0.is_some()
     }
@@ -106,7 +107,7 @@ impl AsRef<Self> for NewThreadQuery {
 
 impl AsRef<NewThreadQuery> for Window {
     fn as_ref(&self) -> &NewThreadQuery {
-        &self.of_new
+        &self.new_thread
     }
 }
 
@@ -147,7 +148,7 @@ impl Parameters for Keys {
     }
 
     /// Removes repeated keys. Otherwise, a client could make the store read the same large value many times.
-    fn settle(&mut self) {
+    fn normalize(&mut self) {
         self.keys.sort_unstable();
         self.keys.dedup();
     }
@@ -157,14 +158,14 @@ impl Parameters for Part {
     const NAMES: &'static [&'static str] = &["tail", "offset", "limit", "peek"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
-        let place = match name {
+        let field = match name {
             "peek" => return self.reading.take(name, value),
             "tail" => &mut self.tail,
             "offset" => &mut self.offset,
             _ => &mut self.limit,
         };
         let malformed = "must be a whole number from 0, given once";
-        set_once(place, whole(value), name, malformed)
+        set_once(field, whole(value), name, malformed)
     }
 
     fn check(&self) -> ApiResult<()> {
@@ -175,7 +176,7 @@ impl Parameters for Part {
     }
 }
 
-impl<const DEFAULT: usize, const MOST: usize> Parameters for Page<DEFAULT, MOST> {
+impl<const DEFAULT: usize, const MAX: usize> Parameters for Page<DEFAULT, MAX> {
     const NAMES: &'static [&'static str] = &["cursor", "limit"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
@@ -187,17 +188,17 @@ impl<const DEFAULT: usize, const MOST: usize> Parameters for Page<DEFAULT, MOST>
     }
 }
 
-impl<const DEFAULT: usize, const MOST: usize> Parameters for Limit<DEFAULT, MOST> {
+impl<const DEFAULT: usize, const MAX: usize> Parameters for Limit<DEFAULT, MAX> {
     const NAMES: &'static [&'static str] = &["limit"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
-        let limit = limit.filter(|limit| (1..=MOST).contains(limit));
+        let limit = limit.filter(|limit| (1..=MAX).contains(limit));
         if limit.is_some() && self.0.is_none() {
             self.0 = limit;
             return Ok(());
         }
-        let malformed = format!("must be a whole number from 1 to {MOST}, given once");
+        let malformed = format!("must be a whole number from 1 to {MAX}, given once");
         set_once(&mut self.0, limit, name, &malformed)
     }
 }
@@ -227,7 +228,7 @@ impl Parameters for Window {
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name == "ttl_seconds" {
-            return self.of_new.take(name, value);
+            return self.new_thread.take(name, value);
         }
         let malformed = "must be a whole number from 1, given once";
         let number = whole(value).and_then(NonZeroU64::new);
@@ -256,15 +257,15 @@ pub fn whole(text: &str) -> Option<u64> {
 
 /// Sets a parameter. Fails if the parameter is already set, or if `value` is `None` because it is malformed.
 pub fn set_once<T>(
-    place: &mut Option<T>,
+    parameter: &mut Option<T>,
     value: Option<T>,
     name: &str,
     malformed: &str,
 ) -> Result<(), ApiError> {
-    if value.is_none() || place.is_some() {
+    if value.is_none() || parameter.is_some() {
         return Err(invalid(format!("`{name}` {malformed}")));
     }
-    *place = value;
+    *parameter = value;
     Ok(())
 }
 
@@ -283,19 +284,19 @@ fn undecodable(name: &str) -> ApiError {
 
 impl<P: Parameters> Query<P> {
     pub fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let mut taken = P::default();
+        let mut parsed = P::default();
         for (name, value) in parameters(request.query_string()) {
             let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;
             let value = decode_parameter(value).ok_or_else(|| undecodable(&name))?;
-            let is_other = P::PREFIX.is_some_and(|prefix| name.starts_with(prefix));
-            if !is_other && !P::NAMES.contains(&&*name) {
+            let has_prefix = P::PREFIX.is_some_and(|prefix| name.starts_with(prefix));
+            if !has_prefix && !P::NAMES.contains(&&*name) {
                 return Err(unknown(&name, P::NAMES));
             }
-            taken.take(&name, &value)?;
+            parsed.take(&name, &value)?;
         }
-        taken.settle();
-        taken.check()?;
-        Ok(Self(taken))
+        parsed.normalize();
+        parsed.check()?;
+        Ok(Self(parsed))
     }
 }
 

@@ -8,8 +8,8 @@ use super::back_end::has_key_for;
 use crate::Api;
 use threadkeep_service::rates::RateSubject;
 
-/// Counts writes per client address, unless the request's API key permits the call. Runs inside the envelope, and only
-/// if rate limits are configured.
+/// Counts writes per client address, unless the request's API key permits the call. Runs inside the `envelope`
+/// middleware, and only if rate limits are configured.
 pub async fn count_by_address<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

@@ -84,7 +84,7 @@ pub fn missing(key: &ApiKey, method: &Method, path: &str) -> Option<Right> {
 }
 
 /// Returns the right that a request needs. For a path with a namespace, returns the right to that namespace.
-pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
+pub(super) fn needed_right(request: &HttpRequest) -> Option<Right> {
     let path = request.match_info().as_str();
     // a WebSocket counts as a write, because its messages may write
     let method = match is_endless(request.head()) {
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_have_the_name_of_an_export() {
+    fn a_state_key_may_be_named_export() {
         assert!(!is_for_back_ends("/v1/threads/current/state/export"));
     }
 
     #[test]
-    fn a_path_is_listed_if_it_is_for_back_ends_alone() {
+    fn exactly_the_paths_that_accept_only_an_api_key_are_listed() {
         let paths = paths();
 
         for (path, operations) in &paths {
@@ -138,7 +138,7 @@ mod tests {
 
     /// Lists the paths independently of the table, because the document is generated from the table.
     #[test]
-    fn these_paths_are_for_back_ends_alone() {
+    fn only_these_paths_require_an_api_key() {
         let paths = paths();
         let listed = paths.keys().filter(|path| is_for_back_ends(path));
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_takes_a_key_needs_a_right_unless_it_shows_the_key() {
+    fn an_operation_with_an_api_key_needs_a_right_unless_it_retrieves_the_key() {
         let paths = paths();
         let operations = paths.iter().flat_map(|(path, item)| {
             let operations = item.as_object().unwrap().values();

@@ -38,7 +38,7 @@ pub(crate) struct Listener {
 
 /// Like [`Target`], for a request that accepts an event stream.
 #[derive(Debug)]
-pub(crate) struct Listened(pub(crate) Target);
+pub(crate) struct StreamTarget(pub(crate) Target);
 
 impl Target {
     pub(crate) fn compress(&self, text: Bytes) {
@@ -54,16 +54,16 @@ impl Target {
         threads_for(&self.api, &self.behalf, self.reserves_keys)
     }
 
-    pub(crate) fn reads(&self, reading: &Reading) -> Cow<'_, ThreadService> {
+    pub(crate) fn threads_for_read(&self, reading: &Reading) -> Cow<'_, ThreadService> {
         match reading.is_peek() {
             true => Cow::Owned(self.threads().peeking()),
             false => self.threads(),
         }
     }
 
-    pub(crate) fn new_threads(&self, of_new: &NewThreadQuery) -> Cow<'_, ThreadService> {
+    pub(crate) fn new_threads(&self, new_thread: &NewThreadQuery) -> Cow<'_, ThreadService> {
         let threads = self.threads();
-        match of_new.ttl {
+        match new_thread.ttl {
             None => threads,
             Some(ttl) => Cow::Owned(threads.under(ThreadPolicy {
                 ttl,
@@ -72,12 +72,12 @@ impl Target {
         }
     }
 
-    pub(crate) fn scopes(&self, of_new: &NewThreadQuery) -> Cow<'_, ScopeService> {
-        self.scopes_of(self.new_threads(of_new))
+    pub(crate) fn scopes(&self, new_thread: &NewThreadQuery) -> Cow<'_, ScopeService> {
+        self.scopes_of(self.new_threads(new_thread))
     }
 
-    pub(crate) fn scope_reads(&self, reading: &Reading) -> Cow<'_, ScopeService> {
-        self.scopes_of(self.reads(reading))
+    pub(crate) fn scopes_for_read(&self, reading: &Reading) -> Cow<'_, ScopeService> {
+        self.scopes_of(self.threads_for_read(reading))
     }
 
     fn scopes_of(&self, threads: Cow<'_, ThreadService>) -> Cow<'_, ScopeService> {
@@ -87,10 +87,10 @@ impl Target {
         }
     }
 
-    pub(crate) fn turns(&self, of_new: &NewThreadQuery) -> TurnService {
+    pub(crate) fn turns(&self, new_thread: &NewThreadQuery) -> TurnService {
         self.api
             .turns
-            .with_threads(self.new_threads(of_new).into_owned())
+            .with_threads(self.new_threads(new_thread).into_owned())
     }
 
     pub(crate) fn checkpoints(&self) -> Cow<'_, CheckpointService> {
@@ -151,8 +151,8 @@ impl Target {
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
             .clone();
-        let known = change_context(request, |context| context.caller.take());
-        let caller = match known.flatten() {
+        let identified = change_context(request, |context| context.caller.take());
+        let caller = match identified.flatten() {
             Some(caller) => caller,
             None => caller(&api, request, request.match_info().get("id"))?,
         };
@@ -174,7 +174,7 @@ impl Target {
     }
 }
 
-impl Listened {
+impl StreamTarget {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         Target::accepting(request, EVENT_STREAM).map(Self)
     }
@@ -183,7 +183,7 @@ impl Listened {
 /// Returns the owner on whose behalf a request acts. A request with an API key that grants access to threads is not
 /// bound to an owner.
 pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
-    match api.identity.asks_for_owners() && key_for(request, api).is_err() {
+    match api.identity.has_owner_provider() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),
         false => Ok(Behalf::Anyone),
     }
@@ -226,4 +226,4 @@ pub(super) fn caller(api: &Api, request: &HttpRequest, id: Option<&str>) -> ApiR
         .ok_or(refusal)
 }
 
-extract!(Target, Listened);
+extract!(Target, StreamTarget);

@@ -23,12 +23,12 @@ pub(crate) struct ThreadMaker<'a> {
 enum Kind {
     BackEnd(Arc<str>),
     Caller(Caller),
-    Stranger,
+    Anonymous,
 }
 
 impl<'a> ThreadMaker<'a> {
-    /// Fails if the API key is unknown. Also fails for callers without credentials if an identity provider identifies
-    /// callers.
+    /// Identifies the caller. Fails if the API key is unknown, or if an identity provider identifies callers and this
+    /// caller has no credentials.
     pub(crate) fn of(request: &'a HttpRequest, api: &'a Api) -> ApiResult<Self> {
         let kind = if key_of(request, api).is_some() {
             Kind::BackEnd(key_for(request, api)?.name)
@@ -36,7 +36,7 @@ impl<'a> ThreadMaker<'a> {
             Kind::Caller(caller)
         } else {
             match no_key(request, &api.identity) {
-                ApiError::ApiKeyRequired if !api.identity.has_provider() => Kind::Stranger,
+                ApiError::ApiKeyRequired if !api.identity.has_provider() => Kind::Anonymous,
                 refusal => return Err(refusal),
             }
         };
@@ -46,26 +46,26 @@ impl<'a> ThreadMaker<'a> {
     pub(crate) fn chosen_id(&self, id: &str) -> ApiResult<ThreadId> {
         match &self.kind {
             Kind::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
-            Kind::Caller(_) | Kind::Stranger => Err(no_key(self.request, &self.api.identity)),
+            Kind::Caller(_) | Kind::Anonymous => Err(no_key(self.request, &self.api.identity)),
         }
     }
 
     /// Returns the id for a new thread. Without an idempotency key, the id is random. With a key, every retry gets the
-    /// same id, because the store can find the key only through the thread.
+    /// same id, because the store keeps each key with its thread.
     ///
     /// Keys are scoped to the caller. A caller without credentials is identified only by its address. Its key must be
     /// long enough to be random, because two such callers with the same key must not get the same thread.
-    pub(crate) fn made_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
+    pub(crate) fn generated_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
         };
-        let (kind, name) = self.named(key)?;
+        let (kind, name) = self.scope_of_key(key)?;
         let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
         let ring = self.api.identity.ring();
         Ok(ring.derive("threadkeep idempotent create", &parts))
     }
 
-    /// Like [`Self::made_id`], but returns an id in the same storage bucket as `source` if possible.
+    /// Like [`Self::generated_id`], but returns an id in the same storage bucket as `source` if possible.
     pub(crate) fn id_near(
         &self,
         key: Option<&HeaderValue>,
@@ -74,7 +74,7 @@ impl<'a> ThreadMaker<'a> {
         let Some(key) = key else {
             return Ok(self.api.images.id_near(source, |_| ThreadId::random()));
         };
-        let (kind, name) = self.named(key)?;
+        let (kind, name) = self.scope_of_key(key)?;
         let ring = self.api.identity.ring();
         Ok(self.api.images.id_near(source, |number| {
             let parts: [&[u8]; 5] = [
@@ -89,16 +89,16 @@ impl<'a> ThreadMaker<'a> {
     }
 
     /// Returns the kind and name of the caller that an idempotency key is scoped to.
-    fn named(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
+    fn scope_of_key(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
         match &self.kind {
             Kind::BackEnd(name) => Ok(("key", name.to_string())),
             Kind::Caller(caller) => Ok(("thread", caller.id.to_string())),
-            Kind::Stranger if key.len() >= RANDOM_KEY_BYTES => {
+            Kind::Anonymous if key.len() >= RANDOM_KEY_BYTES => {
                 let client = self.api.identity.proxies().client(self.request);
                 let name = client.map_or_else(String::new, |client| client.to_string());
                 Ok(("stranger", name))
             }
-            Kind::Stranger => Err(no_key(self.request, &self.api.identity)),
+            Kind::Anonymous => Err(no_key(self.request, &self.api.identity)),
         }
     }
 }

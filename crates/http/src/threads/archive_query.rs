@@ -3,15 +3,15 @@ use crate::request::{Page, Parameters, set_once};
 use threadkeep_domain::{Life, parse_rfc3339};
 
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
+pub(crate) struct ArchiveListing {
     pub(super) since_ms: Option<u64>,
     pub(crate) page: Page,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct OfLife(pub(crate) Option<Life>);
+pub(crate) struct LifeQuery(pub(crate) Option<Life>);
 
-impl Parameters for Listing {
+impl Parameters for ArchiveListing {
     const NAMES: &'static [&'static str] = &["since", "cursor", "limit"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
@@ -25,7 +25,7 @@ impl Parameters for Listing {
     }
 }
 
-impl Parameters for OfLife {
+impl Parameters for LifeQuery {
     const NAMES: &'static [&'static str] = &["life"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {

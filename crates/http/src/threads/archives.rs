@@ -2,14 +2,14 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
-use super::archive_query::{Listing, OfLife};
+use super::archive_query::{ArchiveListing, LifeQuery};
 use super::object::ThreadObject;
 use crate::answer::{ApiResult, json, json_text, json_with, tagged};
 use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::{About, BackEnd, Query, cursor, extract};
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::THREAD_ID;
-use threadkeep_store::{Archive, ArchivePlace};
+use threadkeep_store::{Archive, ArchivePosition};
 use threadkeep_web::ApiError;
 
 #[derive(Debug)]
@@ -33,15 +33,15 @@ pub(crate) struct ArchivePath(pub(super) ThreadId);
 )]
 pub(crate) async fn list_archives(
     BackEnd { api, .. }: BackEnd,
-    Query(listing): Query<Listing>,
+    Query(listing): Query<ArchiveListing>,
 ) -> ApiResult {
     let ring = api.identity.ring();
-    let since = ArchivePlace {
+    let since = ArchivePosition {
         archived_ms: listing.since_ms.unwrap_or(0),
         archive: None,
     };
     let after = cursor::after(ring, b"", listing.page.cursor.as_deref())?;
-    let after = after.map_or(since, |after: ArchivePlace| after.max(since));
+    let after = after.map_or(since, |after: ArchivePosition| after.max(since));
     let page = api.archives.list(&after, listing.page.limit()).await?;
     let object = |head| ArchiveObject::of(head, api.events.public_url());
     let list = ArchiveList {
@@ -69,7 +69,7 @@ pub(crate) async fn list_archives(
 )]
 pub(crate) async fn get_archive(
     BackEnd { api, .. }: BackEnd,
-    Query(OfLife(life)): Query<OfLife>,
+    Query(LifeQuery(life)): Query<LifeQuery>,
     ArchivePath(id): ArchivePath,
 ) -> ApiResult {
     let Archive { head, state, .. } = api.archives.get(&id, life).await?;
@@ -98,7 +98,7 @@ pub(crate) async fn get_archive(
 pub(crate) async fn restore_archive(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
-    Query(OfLife(life)): Query<OfLife>,
+    Query(LifeQuery(life)): Query<LifeQuery>,
     ArchivePath(id): ArchivePath,
 ) -> ApiResult {
     request.extensions_mut().insert(About(id));

@@ -74,7 +74,7 @@ impl CheckpointList {
     }
 }
 
-pub(super) fn whole_json(checkpoint: &Checkpoint) -> Vec<u8> {
+pub(super) fn full_json(checkpoint: &Checkpoint) -> Vec<u8> {
     let Checkpoint { head, content } = checkpoint;
     let metadata = content.metadata.as_str().as_bytes();
     let members = [("metadata", metadata), ("state", &*content.state)];

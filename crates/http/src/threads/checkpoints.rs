@@ -1,7 +1,7 @@
 use actix_web::http::StatusCode;
 
 use super::checkpoint_object::{
-    CheckpointList, CheckpointObject, CheckpointWithState, NewCheckpointBody, whole_json,
+    CheckpointList, CheckpointObject, CheckpointWithState, NewCheckpointBody, full_json,
 };
 use super::object::ThreadObject;
 use crate::answer::{ApiResult, json, json_text, mark_replay, respond, tagged};
@@ -76,7 +76,7 @@ pub(crate) async fn get_checkpoint(
 ) -> ApiResult {
     let found = target.checkpoints().get(&target.id, number).await?;
     let response = tagged(StatusCode::OK, found.stamp);
-    Ok(json_text(response, whole_json(&found.content)))
+    Ok(json_text(response, full_json(&found.content)))
 }
 
 /// Restore a checkpoint

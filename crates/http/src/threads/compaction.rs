@@ -20,9 +20,9 @@ use threadkeep_store::Originals;
 use threadkeep_web::ApiError;
 
 /// Index of the last path part in `/v1/threads/{thread}/history/segments/{n}`. Part 0 is empty.
-const PLACE: usize = 6;
+const NUMBER_INDEX: usize = 6;
 
-type Place = Whole<1, { i64::MAX as u64 }>;
+type Positive = Whole<1, { i64::MAX as u64 }>;
 
 /// The items that replace the oldest items of the history.
 #[derive(ToSchema, Deserialize)]
@@ -30,10 +30,10 @@ type Place = Whole<1, { i64::MAX as u64 }>;
 pub(super) struct NewSummary<'a> {
     /// The position of the last item to replace.
     #[schema(value_type = u64, minimum = 1)]
-    through: Place,
+    through: Positive,
     /// The number of items up to `through` that the new items summarize.
     #[schema(value_type = u64, minimum = 1)]
-    count: Place,
+    count: Positive,
     /// The new items. Their number must not exceed `count`.
     #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
     #[serde(borrow)]
@@ -152,7 +152,7 @@ pub(crate) async fn compact_history(
     let scopes = target.scopes(&NewThreadQuery::default());
     let compacted = scopes.compact(&target.id, (through, count), &items, keep, options);
     let compacted = compacted.await?;
-    let places = (through + 1).saturating_sub(items.len() as u64)..;
+    let positions = (through + 1).saturating_sub(items.len() as u64)..;
     let receipt = CompactionReceipt {
         version: compacted.stamp.version,
         segment: compacted.segment,
@@ -160,7 +160,7 @@ pub(crate) async fn compact_history(
         count,
         items: items
             .iter()
-            .zip(places)
+            .zip(positions)
             .map(|(item, seq)| PlacedItem {
                 id: item.id.to_string(),
                 seq,
@@ -185,7 +185,7 @@ pub(crate) async fn compact_history(
 )]
 pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
-    let segments = target.scope_reads(&reading).segments(&scope).await?;
+    let segments = target.scopes_for_read(&reading).segments(&scope).await?;
     let list = SegmentList {
         segments: segments.iter().map(SegmentObject::of).collect(),
     };
@@ -211,9 +211,9 @@ pub(crate) async fn get_segment(
     Query(SegmentPart(part)): Query<SegmentPart>,
 ) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
-    let scopes = target.scope_reads(&part.reading);
-    let which = Originals::OfSegment(number);
-    let page = scopes.originals(&scope, which, part.from(), part.reads());
+    let scopes = target.scopes_for_read(&part.reading);
+    let originals = Originals::OfSegment(number);
+    let page = scopes.originals(&scope, originals, part.from(), part.read_count());
     let mut page = page.await?.ok_or(ApiError::NotFound)?;
     let next_cursor = cut_page(&mut page.items, part.limit());
     let items = SegmentItems {
@@ -272,7 +272,7 @@ impl SegmentObject {
 
 impl SegmentPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let number = path_part(request, PLACE);
+        let number = path_part(request, NUMBER_INDEX);
         let number = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         let number = number.filter(|number| !number.starts_with('0'));
         let number = number.and_then(|number| number.parse().ok());

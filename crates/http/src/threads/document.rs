@@ -316,7 +316,7 @@ fn read_checkpoints(
     Ok(CheckpointImages { last, saved })
 }
 
-fn part(error: ScopeError, index: usize) -> ApiError {
+fn part_error(error: ScopeError, index: usize) -> ApiError {
     ApiError::ScopePart {
         error,
         index: Some(index),
@@ -349,7 +349,7 @@ impl ScopePart {
     fn read(self, history: HistoryPart<'_>) -> ApiResult<ScopeImage> {
         let keys = self.keys.0.into_iter().enumerate();
         let mut keys: Vec<_> = keys
-            .map(|(index, key)| key.read().map_err(|error| part(error, index)))
+            .map(|(index, key)| key.read().map_err(|error| part_error(error, index)))
             .collect::<Result<_, _>>()?;
         keys.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         if keys.windows(2).any(|pair| pair[0].key == pair[1].key) {
@@ -443,15 +443,15 @@ impl<'a> HistoryPart<'a> {
         let (first, next) = (self.first_seq.0, self.next_seq.0);
         let mut items: Vec<StoredItem> = Vec::with_capacity(self.items.0.len());
         for (index, item) in self.items.0.into_iter().enumerate() {
-            let least = items.last().map_or(first, |last| last.seq + 1);
-            if !(least..next).contains(&item.seq.0) {
+            let lowest = items.last().map_or(first, |last| last.seq + 1);
+            if !(lowest..next).contains(&item.seq.0) {
                 return Err(invalid(
                     "`history.items` must be in the order of `seq`, from `first_seq` and below `next_seq`",
                 ));
             }
             items.push(StoredItem {
                 seq: item.seq.0,
-                id: item.id.parse().map_err(|error| part(error, index))?,
+                id: item.id.parse().map_err(|error| part_error(error, index))?,
                 at_ms: item.at.0,
                 value: Json::parse(item.value.0).map_err(ApiError::InvalidJson)?,
             });

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::document;
-use super::image_query::Exporting;
+use super::image_query::ExportQuery;
 use crate::Api;
 use crate::answer::{AnswerMemory, ApiResult, HeldResponse, NDJSON, accepts};
 use crate::problems::BackEndProblems;
@@ -20,10 +20,10 @@ use crate::request::{AnyAcceptBackEnd, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 
-/// Time limit for a response. After `MAX_TIME` or `MAX_BYTES`, the response ends with a cursor, because proxies may
-/// close connections that stay open for hours.
-const MAX_TIME: Duration = Duration::from_secs(300);
-const MAX_BYTES: u64 = 1 << 30;
+/// Time limit for a response. When a response reaches this limit or `RESPONSE_BYTES_MAX`, it ends with a cursor,
+/// because proxies may close connections that stay open for hours.
+const RESPONSE_TIME_MAX: Duration = Duration::from_secs(300);
+const RESPONSE_BYTES_MAX: u64 = 1 << 30;
 
 /// Export all threads
 ///
@@ -55,10 +55,10 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(crate) async fn export_threads(
     request: HttpRequest,
     AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
-    Query(exporting): Query<Exporting>,
+    Query(query): Query<ExportQuery>,
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
-    let mut export = export(&api, exporting)?;
+    let mut export = export(&api, query)?;
     // reads the first thread before the response starts, so that the request fails if the store is unavailable
     let first = export.next().await?;
     let lines = Lines {
@@ -66,31 +66,31 @@ pub(crate) async fn export_threads(
         export,
         next: Some(first),
         memory: request.conn_data::<AnswerMemory>().cloned(),
-        leaving: None,
-        until: Instant::now() + MAX_TIME,
+        sending: None,
+        until: Instant::now() + RESPONSE_TIME_MAX,
         bytes: 0,
         failed: 0,
         is_done: false,
     };
-    let parts = stream::unfold(lines, |mut lines| async move {
-        let part = lines.part().await?;
-        Some((part, lines))
+    let chunks = stream::unfold(lines, |mut lines| async move {
+        let chunk = lines.chunk().await?;
+        Some((chunk, lines))
     });
-    Ok(headers().streaming(parts))
+    Ok(headers().streaming(chunks))
 }
 
 pub(crate) async fn head_export(
     request: HttpRequest,
     AnyAcceptBackEnd(BackEnd { api, .. }): AnyAcceptBackEnd,
-    Query(exporting): Query<Exporting>,
+    Query(query): Query<ExportQuery>,
 ) -> ApiResult {
     accepts(&request, NDJSON)?;
-    export(&api, exporting)?;
+    export(&api, query)?;
     Ok(headers().streaming(stream::empty::<Result<Bytes, Cut>>()))
 }
 
-fn export(api: &Api, exporting: Exporting) -> ApiResult<Export> {
-    let Exporting { owner, cursor } = exporting;
+fn export(api: &Api, query: ExportQuery) -> ApiResult<Export> {
+    let ExportQuery { owner, cursor } = query;
     let export = api.owners.export(api.images.clone(), owner, cursor);
     export.map_err(|_| ApiError::InvalidCursor)
 }
@@ -108,7 +108,7 @@ struct Lines {
     next: Option<Option<Exported>>,
     memory: Option<AnswerMemory>,
     /// A long line that is being sent, and the number of its remaining bytes.
-    leaving: Option<(HeldResponse, u64)>,
+    sending: Option<(HeldResponse, u64)>,
     until: Instant,
     bytes: u64,
     failed: u64,
@@ -120,20 +120,20 @@ struct Lines {
 struct Cut(#[source] Option<Box<dyn Error>>);
 
 impl Lines {
-    async fn part(&mut self) -> Option<Result<Bytes, Cut>> {
-        if let Some((held, left)) = &mut self.leaving {
-            let part = poll_fn(|cx| Pin::new(&mut *held).poll_next(cx)).await;
-            let Some(Ok(part)) = part else {
+    async fn chunk(&mut self) -> Option<Result<Bytes, Cut>> {
+        if let Some((held, remaining)) = &mut self.sending {
+            let chunk = poll_fn(|cx| Pin::new(&mut *held).poll_next(cx)).await;
+            let Some(Ok(chunk)) = chunk else {
                 // other responses took the memory because this client was slow
-                self.leaving = None;
+                self.sending = None;
                 self.is_done = true;
                 return Some(Err(Cut(None)));
             };
-            *left -= part.len() as u64;
-            if *left == 0 {
-                self.leaving = None;
+            *remaining -= chunk.len() as u64;
+            if *remaining == 0 {
+                self.sending = None;
             }
-            return Some(Ok(part));
+            return Some(Ok(chunk));
         }
         if self.is_done {
             return None;
@@ -156,13 +156,13 @@ impl Lines {
     }
 
     async fn line(&mut self) -> Result<Bytes, Cut> {
-        let is_over = Instant::now() >= self.until || self.bytes >= MAX_BYTES;
+        let is_over = Instant::now() >= self.until || self.bytes >= RESPONSE_BYTES_MAX;
         if (is_over || self.api.events.draining().is_cancelled())
             && self.next.is_none()
-            && let Some(place) = self.export.place()
+            && let Some(cursor) = self.export.cursor()
         {
             self.is_done = true;
-            return Ok(self.last_line(json!({"cursor": place.to_string()})));
+            return Ok(self.last_line(json!({"cursor": cursor.to_string()})));
         }
         let next = match self.next.take() {
             Some(next) => next,
@@ -175,8 +175,8 @@ impl Lines {
         let Some(image) = image else {
             self.failed += 1;
             tracing::error!(thread = ?id, "thread unreadable, left out of the export");
-            let place = self.export.place().map(|place| place.to_string());
-            let line = json!({"error": "unreadable", "thread_id": id.as_str(), "place": place});
+            let cursor = self.export.cursor().map(|cursor| cursor.to_string());
+            let line = json!({"error": "unreadable", "thread_id": id.as_str(), "place": cursor});
             return Ok(line_of(&line));
         };
         let mut line = document::write(&id, &image, self.api.service.policy());
@@ -184,18 +184,18 @@ impl Lines {
         line.push(b'\n');
         self.bytes += line.len() as u64;
         let line = Bytes::from(line);
-        let is_long = AnswerMemory::counts(line.len() as u64);
+        let is_long = AnswerMemory::is_counted(line.len() as u64);
         let Some(memory) = self.memory.as_ref().filter(|_| is_long) else {
             return Ok(line);
         };
         let bytes = line.len() as u64;
         let mut held = memory.hold(line).await.map_err(cut)?;
-        let part = poll_fn(|cx| Pin::new(&mut held).poll_next(cx)).await;
-        let Some(Ok(part)) = part else {
+        let chunk = poll_fn(|cx| Pin::new(&mut held).poll_next(cx)).await;
+        let Some(Ok(chunk)) = chunk else {
             return Err(Cut(None));
         };
-        self.leaving = Some((held, bytes - part.len() as u64));
-        Ok(part)
+        self.sending = Some((held, bytes - chunk.len() as u64));
+        Ok(chunk)
     }
 }
 

@@ -9,7 +9,7 @@ use super::history_removal::HistoryWrite;
 use crate::answer::ApiResult;
 use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::{BackEnd, JsonBody, Query, Target};
-use crate::schemas::{HistoryPageParams, OfNewParam, PeekParam};
+use crate::schemas::{HistoryPageParams, NewThreadParam, PeekParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::ScopeId;
@@ -41,7 +41,7 @@ pub(super) struct AppendedItem {
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history",
-    params(RepeatHeader, OfNewParam),
+    params(RepeatHeader, NewThreadParam),
     request_body(content = NewItems<'_>),
     responses(
         (status = 200, description = "The items are in the history.", body = AppendReceipt),
@@ -87,14 +87,14 @@ pub(crate) async fn append_history(write: HistoryWrite, body: JsonBody) -> ApiRe
 )]
 pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
-    let scopes = target.scope_reads(&part.reading);
-    let (from, reads) = (part.from(), part.reads());
+    let scopes = target.scopes_for_read(&part.reading);
+    let (from, read_count) = (part.from(), part.read_count());
     let page = match part.has_originals() {
         true => {
-            let page = scopes.originals(&scope, Originals::All, from, reads);
+            let page = scopes.originals(&scope, Originals::All, from, read_count);
             page.await?.unwrap_or(HistoryPage::EMPTY)
         }
-        false => scopes.history(&scope, from, reads).await?,
+        false => scopes.history(&scope, from, read_count).await?,
     };
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
     Ok(answer_page(page, &part, Some(limit_bytes)))
@@ -125,6 +125,6 @@ pub(crate) async fn get_final_history(
 ) -> ApiResult {
     let page = api
         .scopes
-        .final_history(&id, life.0, part.from(), part.reads());
+        .final_history(&id, life.0, part.from(), part.read_count());
     Ok(answer_page(page.await?, &part, None))
 }

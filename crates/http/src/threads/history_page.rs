@@ -106,10 +106,10 @@ impl<'a> HistoryItemObject<'a> {
 /// Shortens a page to `limit` items and to [`PAGE_MAX_BYTES`]. Returns the position of the last remaining item, from
 /// which the next page continues, or `None` on the last page.
 pub(super) fn cut_page(items: &mut Vec<StoredItem>, limit: usize) -> Option<u64> {
-    let read = items.len();
+    let read_count = items.len();
     items.truncate(limit);
     shorten(items);
-    let next = items.last().filter(|_| items.len() < read);
+    let next = items.last().filter(|_| items.len() < read_count);
     next.map(|item| item.seq)
 }
 

@@ -1,4 +1,4 @@
-use super::archive_query::OfLife;
+use super::archive_query::LifeQuery;
 use crate::answer::ApiResult;
 use crate::request::{Page, Parameters, Reading, invalid, set_once, whole};
 use threadkeep_store::HistoryFrom;
@@ -26,7 +26,7 @@ pub(crate) struct SegmentPart(pub(crate) HistoryPart);
 /// Like [`HistoryPart`], for an ended thread. Accepts `?life=`, and rejects `?peek=` and `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct FinalPart {
-    pub(crate) life: OfLife,
+    pub(crate) life: LifeQuery,
     pub(crate) part: HistoryPart,
 }
 
@@ -48,7 +48,7 @@ impl HistoryPart {
 
     /// Returns the number of items to read, which is one more than the limit. The extra item shows whether more items
     /// follow.
-    pub(crate) fn reads(&self) -> usize {
+    pub(crate) fn read_count(&self) -> usize {
         self.limit() + 1
     }
 
@@ -61,8 +61,8 @@ impl HistoryPart {
     }
 }
 
-fn place(text: &str) -> Option<u64> {
-    whole(text).filter(|place| i64::try_from(*place).is_ok())
+fn parse_seq(text: &str) -> Option<u64> {
+    whole(text).filter(|seq| i64::try_from(*seq).is_ok())
 }
 
 impl Parameters for HistoryPart {
@@ -79,8 +79,8 @@ impl Parameters for HistoryPart {
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be a sequence number (`seq` of an item), given once";
         match name {
-            "after" => set_once(&mut self.after, place(value), name, malformed),
-            "before" => set_once(&mut self.before, place(value), name, malformed),
+            "after" => set_once(&mut self.after, parse_seq(value), name, malformed),
+            "before" => set_once(&mut self.before, parse_seq(value), name, malformed),
             "order" => {
                 let is_backwards = match value {
                     "asc" => Some(false),

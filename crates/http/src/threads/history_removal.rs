@@ -9,13 +9,13 @@ use crate::request::{
     IN_BODY, JsonBody, Repeatable, ThreadWrite, Whole, extract, optional_body_object, path_part,
     read,
 };
-use crate::schemas::{ItemParam, OfNewParam};
+use crate::schemas::{ItemParam, NewThreadParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 
 /// Index of the last path part in `/v1/threads/{thread}/history/{item}`. Part 0 is empty.
-const PLACE: usize = 5;
+const ITEM_INDEX: usize = 5;
 
 pub(super) type HistoryWrite<P = ()> = ThreadWrite<P, Repeatable>;
 
@@ -56,7 +56,7 @@ pub(crate) struct ItemPath(ItemId);
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/take",
-    params(RepeatHeader, OfNewParam),
+    params(RepeatHeader, NewThreadParam),
     request_body(content = Option<TakeItems>),
     responses(
         (status = 200, description = "The items were removed.", body = TakeReceipt<'_>),
@@ -81,7 +81,7 @@ pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResu
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history/{item}",
-    params(ItemParam, RepeatHeader, OfNewParam),
+    params(ItemParam, RepeatHeader, NewThreadParam),
     responses(
         (status = 200, description = "The item is no longer in the history.", body = RemovalReceipt),
         ScopeProblems,
@@ -98,7 +98,7 @@ pub(crate) async fn delete_history_item(write: HistoryWrite<ItemPath>) -> ApiRes
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history",
-    params(RepeatHeader, OfNewParam),
+    params(RepeatHeader, NewThreadParam),
     responses(
         (status = 200, description = "The history is empty.", body = RemovalReceipt),
         ScopeProblems,
@@ -128,7 +128,7 @@ async fn remove<P>(write: &HistoryWrite<P>, removal: Removal<'_>) -> ApiResult<S
 
 impl ItemPath {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let text = path_part(request, PLACE).ok_or(ScopeError::ItemId)?;
+        let text = path_part(request, ITEM_INDEX).ok_or(ScopeError::ItemId)?;
         Ok(Self(text.parse()?))
     }
 }

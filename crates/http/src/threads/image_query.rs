@@ -1,33 +1,33 @@
 use crate::answer::ApiResult;
 use crate::request::{Parameters, set_once};
 use threadkeep_domain::{IfExists, Owner};
-use threadkeep_service::ExportPlace;
+use threadkeep_service::ExportCursor;
 use threadkeep_web::ApiError;
 
 #[derive(Debug, Default)]
 pub(crate) struct ImportQuery(pub(super) Option<IfExists>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Exporting {
+pub(crate) struct ExportQuery {
     pub(super) owner: Option<Owner>,
-    pub(super) cursor: Option<ExportPlace>,
+    pub(super) cursor: Option<ExportCursor>,
 }
 
 impl Parameters for ImportQuery {
     const NAMES: &'static [&'static str] = &["if_exists"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
-        let known = match value {
+        let if_exists = match value {
             "replace" => Some(IfExists::Replace),
             "skip" => Some(IfExists::Skip),
             _ => None,
         };
         let malformed = "must be replace or skip, given once";
-        set_once(&mut self.0, known, name, malformed)
+        set_once(&mut self.0, if_exists, name, malformed)
     }
 }
 
-impl Parameters for Exporting {
+impl Parameters for ExportQuery {
     const NAMES: &'static [&'static str] = &["owner", "cursor"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
@@ -38,8 +38,8 @@ impl Parameters for Exporting {
             }
             _ if self.cursor.is_some() => set_once(&mut self.cursor, None, name, "is given twice"),
             _ => {
-                let place = value.parse().map_err(|_| ApiError::InvalidCursor)?;
-                self.cursor = Some(place);
+                let cursor = value.parse().map_err(|_| ApiError::InvalidCursor)?;
+                self.cursor = Some(cursor);
                 Ok(())
             }
         }

@@ -15,7 +15,7 @@ use crate::request::{
     About, BackEnd, JsonBody, NewThreadQuery, Nothing, Query, Target, ThreadMaker, WriteConditions,
     invalid, key_for,
 };
-use crate::schemas::{OfNewParam, WriteHeaders};
+use crate::schemas::{NewThreadParam, WriteHeaders};
 use threadkeep_domain::{Access, Refusal};
 use threadkeep_identity::Caller;
 use threadkeep_service::{ForkDraft, ServiceError};
@@ -32,7 +32,7 @@ use threadkeep_store::Imported;
 #[utoipa::path(
     post,
     path = "/v1/threads/current/fork",
-    params(WriteHeaders, OfNewParam),
+    params(WriteHeaders, NewThreadParam),
     request_body(content = Option<ForkBody<'_>>),
     responses(
         (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id of the thread."), ("location" = String))),
@@ -45,7 +45,7 @@ pub(crate) async fn fork_thread(
     target: Target,
     api: web::Data<Api>,
     conditions: WriteConditions,
-    Query(of_new): Query<NewThreadQuery>,
+    Query(new_thread): Query<NewThreadQuery>,
     body: JsonBody,
 ) -> ApiResult {
     let maker = ThreadMaker::of(&request, &api)?;
@@ -58,7 +58,7 @@ pub(crate) async fn fork_thread(
         None => maker.id_near(conditions.key.as_ref(), &target.id)?,
     };
     let draft = ForkDraft {
-        ttl: of_new.ttl,
+        ttl: new_thread.ttl,
         ..draft
     };
     let threads = target.threads();

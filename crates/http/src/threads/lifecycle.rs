@@ -11,7 +11,7 @@ use crate::request::{
     About, JsonBody, Nothing, Query, ReadConditions, Reading, Target, ThreadMaker, ThreadWrite,
     WriteConditions, behalf, change_context, invalid, key_for, reserves_keys, threads_for,
 };
-use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
+use crate::schemas::{NewThreadParam, PeekParam, WriteHeaders};
 use threadkeep_domain::{Stamp, ThreadId, Written};
 use threadkeep_identity::THREAD_ID;
 
@@ -49,7 +49,7 @@ pub(crate) async fn create_thread(
     }
     let id = match id {
         Some(id) => maker.chosen_id(&id)?,
-        None => maker.made_id(conditions.key.as_ref())?,
+        None => maker.generated_id(conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
     let threads = threads_for(
@@ -85,7 +85,7 @@ pub(crate) async fn get_thread(
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
 ) -> ApiResult {
-    let service = target.reads(&reading);
+    let service = target.threads_for_read(&reading);
     let thread = service.get_thread(&target.id).await?;
     let policy = service.policy();
     let answer = match &thread {
@@ -113,7 +113,7 @@ pub(crate) async fn get_thread(
 #[utoipa::path(
     patch,
     path = "/v1/threads/current",
-    params(WriteHeaders, OfNewParam),
+    params(WriteHeaders, NewThreadParam),
     request_body(content = ThreadPatchBody<'_>),
     responses(
         (status = 200, description = "The updated thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -157,9 +157,9 @@ pub(crate) async fn delete_thread(
 ) -> ApiResult {
     let service = target.threads();
     let destroyed = match target.source.successor(target.id) {
-        Some(fresh) => {
+        Some(successor) => {
             let destroyed = service.destroy(&target.id, conditions.options).await?;
-            change_context(&request, |context| context.successor = Some(fresh));
+            change_context(&request, |context| context.successor = Some(successor));
             destroyed
         }
         None => {

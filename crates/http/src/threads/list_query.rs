@@ -21,7 +21,7 @@ impl ThreadListing {
     }
 
     /// Returns bytes that identify the list that a cursor belongs to.
-    pub(super) fn about(&self) -> Vec<u8> {
+    pub(super) fn list_id(&self) -> Vec<u8> {
         let mut parts = vec![format!("{:?}", self.order())];
         parts.extend(self.owner.iter().map(|owner| owner.as_str().to_owned()));
         parts.push(String::new());

@@ -51,48 +51,54 @@ pub(crate) async fn list_threads(
 ) -> ApiResult {
     accepts_json(&request)?;
     let key = key_for(&request, &api);
-    let has_signed = key
+    let includes_signed_ids = key
         .as_ref()
         .map_or(true, |key| key.rights.cover(&Right::Threads));
     if let Err(refusal) = key {
-        let own = own(&request, &api, refusal)?;
-        if listing.owner.get_or_insert(own.clone()) != &own {
+        let owner = own(&request, &api, refusal)?;
+        if listing.owner.get_or_insert(owner.clone()) != &owner {
             return Err(ServiceError::from(Refusal::NotTheOwner).into());
         }
     }
     let (limit, filter) = (listing.page.limit(), &listing.filter);
     match &listing.owner {
         Some(owner) => {
-            let after = place(&api, &listing)?;
+            let after = read_cursor(&api, &listing)?;
             let order = listing.order();
             let page = api.owners.list_owned(owner, order, after, limit, filter);
             let page = page.await?;
-            Ok(respond(&api, &listing, page, has_signed, |(_, id)| id))
+            Ok(respond(
+                &api,
+                &listing,
+                page,
+                includes_signed_ids,
+                |(_, id)| id,
+            ))
         }
         None => {
-            let after = place(&api, &listing)?;
+            let after = read_cursor(&api, &listing)?;
             let page = api.owners.list_threads(after, limit, filter).await?;
-            Ok(respond(&api, &listing, page, has_signed, |id| id))
+            Ok(respond(&api, &listing, page, includes_signed_ids, |id| id))
         }
     }
 }
 
-fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> {
+fn read_cursor<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> {
     let text = listing.page.cursor.as_deref();
-    cursor::after(api.identity.ring(), &listing.about(), text)
+    cursor::after(api.identity.ring(), &listing.list_id(), text)
 }
 
 fn respond<P: Cursor>(
     api: &Api,
     listing: &ThreadListing,
     page: ThreadPage<P>,
-    has_signed: bool,
+    includes_signed_ids: bool,
     id: impl Fn(&P) -> &ThreadId,
 ) -> HttpResponse {
     let policy = api.service.policy();
-    let object = |(place, thread): &(P, Thread)| {
-        let id = id(place);
-        let signed_id = has_signed.then(|| api.identity.signed_id(id));
+    let object = |(position, thread): &(P, Thread)| {
+        let id = id(position);
+        let signed_id = includes_signed_ids.then(|| api.identity.signed_id(id));
         ThreadObject::of(id, thread, policy).signed_with(signed_id.as_ref())
     };
     let ring = api.identity.ring();
@@ -100,7 +106,7 @@ fn respond<P: Cursor>(
         HttpResponse::Ok(),
         &ThreadList {
             threads: page.threads.iter().map(object).collect(),
-            next_cursor: cursor::next(ring, &listing.about(), page.next),
+            next_cursor: cursor::next(ring, &listing.list_id(), page.next),
         },
     )
 }

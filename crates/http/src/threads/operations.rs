@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_fail_in_another_way_than_by_its_table(
+        fn every_text_is_parsed_or_fails_with_status_400(
             text in "[{}\\[\\]\":,opsetkyvalu0-9eE.\\\\ -]{0,60}",
         ) {
             let whole = format!("{{\"operations\":[{text}]}}");
@@ -227,7 +227,7 @@ mod tests {
         }
 
         #[test]
-        fn white_space_and_the_order_of_members_mean_nothing(
+        fn white_space_and_member_order_do_not_matter(
             space in "[ \t\r\n]{0,3}",
             key in "[a-z]{1,8}",
             by in any::<i64>(),

@@ -33,8 +33,9 @@ pub(crate) async fn get_state(
     AcceptsGzip(accepts_gzip): AcceptsGzip,
     Query(Keys { keys, reading }): Query<Keys>,
 ) -> ApiResult {
-    let service = target.reads(&reading);
-    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
+    let service = target.threads_for_read(&reading);
+    let get_stamp = async || service.get_stamp(&target.id).await;
+    if let Some(answer) = check_conditions(&conditions, get_stamp).await? {
         return Ok(answer);
     }
     if !keys.is_empty() {
@@ -91,12 +92,12 @@ pub(crate) async fn get_value(
     conditions: ReadConditions,
     Query(part): Query<Part>,
 ) -> ApiResult {
-    let service = target.reads(&part.reading);
+    let service = target.threads_for_read(&part.reading);
     let slice = part.slice();
     // a missing value returns 404 regardless of the conditions (RFC 9110, section 13.2.1)
     let find = async || service.find_key(&target.id, &key).await;
     if slice.is_none()
-        && let Some(answer) = known(&conditions, find).await?
+        && let Some(answer) = check_conditions(&conditions, find).await?
     {
         return Ok(answer);
     }
@@ -129,8 +130,9 @@ pub(crate) async fn get_keys(
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
 ) -> ApiResult {
-    let service = target.reads(&reading);
-    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
+    let service = target.threads_for_read(&reading);
+    let get_stamp = async || service.get_stamp(&target.id).await;
+    if let Some(answer) = check_conditions(&conditions, get_stamp).await? {
         return Ok(answer);
     }
     let found = service.get_keys(&target.id).await?;
@@ -147,7 +149,7 @@ pub(crate) async fn get_keys(
 
 /// Checks the conditions before the content is read, so that 304 and 412 responses cost the same for content of any
 /// size.
-async fn known(
+async fn check_conditions(
     conditions: &ReadConditions,
     stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,
 ) -> ApiResult<Option<HttpResponse>> {

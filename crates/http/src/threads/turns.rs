@@ -10,13 +10,13 @@ use crate::request::{
     IN_BODY, JsonBody, NewThreadQuery, Nothing, Query, Repeatable, Target, ThreadWrite, Whole,
     invalid, optional_body_object, read, turn,
 };
-use crate::schemas::{OfNewParam, TokenHeader};
+use crate::schemas::{NewThreadParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
 use threadkeep_service::TurnRequest;
 use threadkeep_web::ApiError;
 
-const TTL_SECONDS: u64 = 30;
+const DEFAULT_TTL_SECONDS: u64 = 30;
 
 type TurnTtl = Whole<1, 600>;
 
@@ -94,7 +94,7 @@ impl From<Option<TurnHeld>> for TurnState {
 #[utoipa::path(
     post,
     path = "/v1/threads/current/turn",
-    params(RepeatHeader, OfNewParam),
+    params(RepeatHeader, NewThreadParam),
     request_body(content = Option<NewTurnBody>),
     responses(
         (status = 201, description = "The turn was granted.", body = TurnObject),
@@ -180,8 +180,8 @@ pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> ApiResult {
     Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
 }
 
-fn ttl(given: Option<TurnTtl>) -> Duration {
-    Duration::from_secs(given.map_or(TTL_SECONDS, |Whole(seconds)| seconds))
+fn ttl(requested: Option<TurnTtl>) -> Duration {
+    Duration::from_secs(requested.map_or(DEFAULT_TTL_SECONDS, |Whole(seconds)| seconds))
 }
 
 fn token(request: &HttpRequest) -> ApiResult<TurnToken> {

@@ -7,7 +7,7 @@ use crate::request::{
     JsonBody, KeyPath, NewThreadQuery, PatchBody, ThreadWrite, Window, WriteConditions,
 };
 use crate::schemas::{
-    DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, OfNewParam, PushReceipt, Receipt,
+    DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, NewThreadParam, PushReceipt, Receipt,
     WriteHeaders,
 };
 use threadkeep_domain::scope::ScopeId;
@@ -18,7 +18,7 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state/{key}",
-    params(KeyParam, WriteHeaders, OfNewParam),
+    params(KeyParam, WriteHeaders, NewThreadParam),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
         (status = 200, description = "The key was set.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -34,7 +34,7 @@ pub(crate) async fn put_value(write: ThreadWrite<KeyPath>, body: JsonBody) -> Ap
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state/{key}",
-    params(KeyParam, WriteHeaders, OfNewParam),
+    params(KeyParam, WriteHeaders, NewThreadParam),
     responses(
         (status = 200, description = "The key no longer exists.", body = DeleteReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
@@ -53,7 +53,7 @@ pub(crate) async fn delete_value(write: ThreadWrite<KeyPath>) -> ApiResult {
     params(
         KeyParam,
         ("max_records" = Option<u64>, Query, minimum = 1, description = "Maximum number of elements to keep. The oldest elements are removed first."),
-        WriteHeaders, OfNewParam),
+        WriteHeaders, NewThreadParam),
     request_body(content = serde_json::Value, description = "The new element: any JSON value."),
     responses(
         (status = 200, description = "The element was appended.", body = PushReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -81,7 +81,7 @@ pub(crate) async fn push_value(
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/increment",
-    params(KeyParam, WriteHeaders, OfNewParam),
+    params(KeyParam, WriteHeaders, NewThreadParam),
     request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
         (status = 200, description = "The integer was incremented.", body = IncrementReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -97,7 +97,7 @@ pub(crate) async fn increment_value(write: ThreadWrite<KeyPath>, body: JsonBody)
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state",
-    params(WriteHeaders, OfNewParam),
+    params(WriteHeaders, NewThreadParam),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
         (status = 200, description = "The state was replaced.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -119,7 +119,7 @@ pub(crate) async fn put_state(write: ThreadWrite, body: JsonBody) -> ApiResult {
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/state",
-    params(WriteHeaders, OfNewParam),
+    params(WriteHeaders, NewThreadParam),
     request_body(
         content(
             (Merge<'_> = "application/json"),
@@ -154,7 +154,7 @@ pub(crate) async fn patch_state(write: ThreadWrite, body: PatchBody) -> ApiResul
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state",
-    params(WriteHeaders, OfNewParam),
+    params(WriteHeaders, NewThreadParam),
     responses(
         (status = 200, description = "The state was cleared.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,

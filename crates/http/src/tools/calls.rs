@@ -1,8 +1,8 @@
 use serde_json::value::RawValue;
 
-use super::messages::{RequestedCall, Wire, read_calls};
+use super::messages::{Provider, RequestedCall, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
-use super::single::{NOT_STORED_WARNING, marked};
+use super::single::{NOT_STORED_WARNING, response_for};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
 use crate::request::Repeatable;
@@ -35,29 +35,29 @@ const AROUND: usize = 5;
 pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, ToolCallsBody<'_>) = call.open()?;
     let ignores_unknown = body.ignore_unknown.unwrap_or_default();
-    let (wire, list) = Wire::of(body.tool_calls, body.tool_use, body.content)?;
-    let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
+    let (provider, list) = Provider::of(body.tool_calls, body.tool_use, body.content)?;
+    let (requested, unknown): (Vec<_>, Vec<_>) = read_calls(provider, list)?
         .into_iter()
-        .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
-    let calls: Vec<_> = asked
+        .partition(|requested| requested.tool.is_ok() || !ignores_unknown);
+    let calls: Vec<_> = requested
         .iter()
-        .filter_map(|asked| tool_call(asked, &call.headers))
+        .filter_map(|requested| tool_call(requested, &call.headers))
         .collect();
     let answered = call.tools()?.call_all(&scope, &calls).await?;
-    let response = marked(&answered);
+    let response = response_for(&answered);
     let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
-    let answer = |asked: &RequestedCall<'_>| match &asked.tool {
+    let answer = |requested: &RequestedCall<'_>| match &requested.tool {
         Ok(_) => outcomes.next(),
         Err(mistake) => Some(Outcome::Mistake(mistake.clone())),
     };
-    let outcomes: Vec<_> = asked.iter().filter_map(answer).collect();
-    let has_written = asked.iter().zip(&outcomes).any(|(asked, outcome)| {
-        let writes = asked.tool.as_ref().is_ok_and(|tool| !tool.only_reads());
+    let outcomes: Vec<_> = requested.iter().filter_map(answer).collect();
+    let has_written = requested.iter().zip(&outcomes).any(|(requested, outcome)| {
+        let writes = requested.tool.as_ref().is_ok_and(|tool| !tool.only_reads());
         writes && matches!(outcome, Outcome::Result(_))
     });
-    let unknown = unknown.iter().map(|asked| raw(asked.raw)).collect();
+    let unknown = unknown.iter().map(|requested| raw(requested.raw)).collect();
     let answers = ToolMessages {
-        messages: wire.messages(&asked, &outcomes),
+        messages: provider.messages(&requested, &outcomes),
         unknown: ignores_unknown.then_some(unknown),
         warning: (body.scope.is_none() && has_written).then_some(NOT_STORED_WARNING),
     };
@@ -66,8 +66,8 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
 
 /// Builds a call. Derives its idempotency key from the request's key and the index of the call, because a retry must
 /// not repeat a call that succeeded. Returns `None` for an unknown tool.
-fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
-    let index = (asked.index as u64).to_be_bytes();
+fn tool_call(requested: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
+    let index = (requested.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {
         digest: Fingerprint::of(&[&key.digest.0, &index]),
         request: key.request,
@@ -75,7 +75,7 @@ fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call>
     Some(Call {
         idempotency,
         turn: repeatable.turn,
-        ..Call::new(*asked.tool.as_ref().ok()?, asked.arguments)
+        ..Call::new(*requested.tool.as_ref().ok()?, requested.arguments)
     })
 }
 

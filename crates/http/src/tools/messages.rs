@@ -14,7 +14,7 @@ use threadkeep_web::ApiError;
 const CALLS_MAX: usize = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum Provider {
     OpenAi,
     Anthropic,
 }
@@ -30,7 +30,7 @@ pub(super) struct RequestedCall<'a> {
     pub(super) raw: &'a str,
 }
 
-impl Wire {
+impl Provider {
     pub(crate) fn of<'a>(
         tool_calls: Option<RawJson<'a>>,
         tool_use: Option<RawJson<'a>>,
@@ -51,19 +51,19 @@ impl Wire {
         }
     }
 
-    pub(super) fn messages(self, asked: &[RequestedCall<'_>], outcomes: &[Outcome]) -> Value {
-        let answers = asked.iter().zip(outcomes);
+    pub(super) fn messages(self, calls: &[RequestedCall<'_>], outcomes: &[Outcome]) -> Value {
+        let answers = calls.iter().zip(outcomes);
         match self {
             Self::OpenAi => answers
-                .map(|(asked, outcome)| {
+                .map(|(call, outcome)| {
                     let content = outcome.to_json();
-                    json!({"role": "tool", "tool_call_id": asked.id, "content": content})
+                    json!({"role": "tool", "tool_call_id": call.id, "content": content})
                 })
                 .collect(),
-            Self::Anthropic if asked.is_empty() => json!([]),
+            Self::Anthropic if calls.is_empty() => json!([]),
             Self::Anthropic => {
                 let blocks: Vec<_> = answers
-                    .map(|(asked, outcome)| block(asked, outcome))
+                    .map(|(call, outcome)| block(call, outcome))
                     .collect();
                 json!([{"role": "user", "content": blocks}])
             }
@@ -79,8 +79,8 @@ pub(super) struct List<'a> {
     allows_other_blocks: bool,
 }
 
-fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
-    let id = &asked.id;
+fn block(call: &RequestedCall<'_>, outcome: &Outcome) -> Value {
+    let id = &call.id;
     match outcome {
         Outcome::Result(result) => {
             json!({"type": "tool_result", "tool_use_id": id, "content": result.to_string()})
@@ -91,19 +91,22 @@ fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
     }
 }
 
-pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<RequestedCall<'a>>> {
+pub(super) fn read_calls<'a>(
+    provider: Provider,
+    list: List<'a>,
+) -> ApiResult<Vec<RequestedCall<'a>>> {
     let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
     if !list.json.starts_with('[') {
         return Err(fault(BodyFault::unwanted("a list")));
     }
     let mut calls = Vec::new();
-    for (at, element) in elements(list.json).enumerate() {
+    for (position, element) in elements(list.json).enumerate() {
         let index = calls.len();
-        let call = match wire {
-            Wire::OpenAi => read_tool_call(index, element).map(Some),
-            Wire::Anthropic => read_tool_use(index, element, list.allows_other_blocks),
+        let call = match provider {
+            Provider::OpenAi => read_tool_call(index, element).map(Some),
+            Provider::Anthropic => read_tool_use(index, element, list.allows_other_blocks),
         };
-        calls.extend(call.map_err(|error| fault(error.in_element(at)))?);
+        calls.extend(call.map_err(|error| fault(error.in_element(position)))?);
         if calls.len() > CALLS_MAX {
             let wanted = format!("a list of at most {CALLS_MAX} calls");
             return Err(fault(BodyFault::unwanted(wanted)));
@@ -159,11 +162,11 @@ fn read_tool_use(
 ) -> Result<Option<RequestedCall<'_>>, BodyFault> {
     let Block { r#type: kind } = read_value(raw)?;
     if kind != Some(RawJson(r#""tool_use""#)) {
-        let wanted = || BodyFault::unwanted("a block of the type tool_use");
+        let unexpected = || BodyFault::unwanted("a block of the type tool_use");
         return if allows_other_blocks {
             Ok(None)
         } else {
-            Err(wanted())
+            Err(unexpected())
         };
     }
     let block: ToolUse<'_> = read_value(raw)?;
@@ -182,7 +185,7 @@ impl<'a> RequestedCall<'a> {
         Self {
             index,
             id,
-            tool: which(name),
+            tool: find_tool(name),
             arguments: arguments.map_or("", |RawJson(json)| json),
             raw,
         }
@@ -190,7 +193,7 @@ impl<'a> RequestedCall<'a> {
 }
 
 /// Returns the tool with this name. The error lists the known tools, because models invent tool names.
-fn which(name: &str) -> Result<Tool, String> {
+fn find_tool(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");
         let name = Excerpt(name);
@@ -207,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_list_makes_the_reader_fail_in_another_way_than_by_its_table(
+        fn every_list_is_parsed_or_fails_with_status_400(
             text in "[{}\\[\\]\":,a-z0-9_. -]{0,40}",
             id in any::<String>(),
             name in any::<String>(),
@@ -219,11 +222,11 @@ mod tests {
                 };
                 let list = Some(RawJson(list.as_str()));
                 for (calls, uses, content) in [(list, None, None), (None, list, None), (None, None, list)] {
-                    let (wire, list) = Wire::of(calls, uses, content).unwrap();
-                    match read_calls(wire, list) {
+                    let (provider, list) = Provider::of(calls, uses, content).unwrap();
+                    match read_calls(provider, list) {
                         Ok(calls) => {
                             let outcomes = vec![Outcome::Mistake(String::new()); calls.len()];
-                            prop_assert!(wire.messages(&calls, &outcomes).is_array());
+                            prop_assert!(provider.messages(&calls, &outcomes).is_array());
                         }
                         Err(error) => prop_assert_eq!(error.problem().status, 400),
                     }

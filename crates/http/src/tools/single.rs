@@ -13,9 +13,9 @@ pub(super) const NOT_STORED_WARNING: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 
 #[derive(Debug, Default)]
-pub(crate) struct InFormat(Option<Format>);
+pub(crate) struct FormatQuery(Option<Format>);
 
-impl Parameters for InFormat {
+impl Parameters for FormatQuery {
     const NAMES: &'static [&'static str] = &["format"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
@@ -38,7 +38,7 @@ impl Parameters for InFormat {
 )]
 pub(crate) async fn list_tools(
     request: HttpRequest,
-    Query(InFormat(format)): Query<InFormat>,
+    Query(FormatQuery(format)): Query<FormatQuery>,
 ) -> ApiResult {
     accepts_json(&request)?;
     let tools = definitions(format.unwrap_or_default());
@@ -87,10 +87,10 @@ pub(crate) async fn call_tool(
             ..ToolResult::default()
         },
     });
-    Ok(json(marked(&answered), &result))
+    Ok(json(response_for(&answered), &result))
 }
 
-pub(super) fn marked(answered: &[Answered]) -> HttpResponseBuilder {
+pub(super) fn response_for(answered: &[Answered]) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     mark_replay(
         &mut response,

@@ -13,7 +13,7 @@ const VERIFY: Bound = Bound {
 };
 
 #[test]
-fn a_cookie_is_believed_just_when_it_bears_the_signature_of_its_id() {
+fn a_cookie_is_accepted_if_and_only_if_it_has_the_signature_of_its_id() {
     let keys = ["agentuity", "older"].map(|name| SigningKey::new(name, name.as_bytes()));
     let old = KeyRing::new(vec![keys[1].clone()]).unwrap();
     let ring = KeyRing::new(keys.into()).unwrap();
@@ -32,10 +32,10 @@ fn a_cookie_is_believed_just_when_it_bears_the_signature_of_its_id() {
             .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
             .filter_map(|pair| pair.trim_ascii().strip_prefix(b"atid="))
             .find_map(|value| signed_by(&[&ring, &old], value));
-        let known = (found.source == Source::Cookie).then_some(found.id);
-        assert_eq!(known, signed);
+        let accepted = (found.source == Source::Cookie).then_some(found.id);
+        assert_eq!(accepted, signed);
         if let Some(id) = signed {
-            is_found_again(&cookie, &ring, id);
+            check_round_trip(&cookie, &ring, id);
         }
     });
 }
@@ -57,7 +57,7 @@ fn hex_of(base64: &str) -> String {
     hex::encode(bytes.unwrap())
 }
 
-fn is_found_again(cookie: &Cookie, ring: &KeyRing, id: ThreadId) {
+fn check_round_trip(cookie: &Cookie, ring: &KeyRing, id: ThreadId) {
     let signed = HeaderValue::try_from(format!("{id};{}", ring.sign(&id))).unwrap();
 
     let set = cookie.set(&signed, true);

@@ -7,7 +7,7 @@ use super::super::TrustedProxies;
 use threadkeep_fuzzing::{Bound, fuzz};
 
 #[test]
-fn the_client_is_the_last_address_that_is_no_proxy_with_nothing_else_behind_it() {
+fn the_client_is_the_last_address_before_an_unbroken_list_of_proxies() {
     let proxies = TrustedProxies::parse(["10.0.0.0/8", "192.0.2.1", "2001:db8::/32"]).unwrap();
     let is_proxy = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => address.octets()[0] == 10 || address.octets() == [192, 0, 2, 1],

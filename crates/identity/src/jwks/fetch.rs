@@ -9,7 +9,7 @@ use super::url::JwksUrl;
 /// Time limit for the whole request, from the DNS lookup to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a key set. The sets of large issuers take about 20 KB.
-const MOST_BYTES: usize = 256 * 1_024;
+const BYTES_MAX: usize = 256 * 1_024;
 const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Fetcher(Client);
@@ -18,7 +18,7 @@ pub(super) struct Fetcher(Client);
 pub(super) enum FetchError {
     #[error("it answered {0}; redirects are not followed")]
     Status(StatusCode),
-    #[error("its answer is larger than {MOST_BYTES} bytes")]
+    #[error("its answer is larger than {BYTES_MAX} bytes")]
     TooLarge,
     #[error("it did not answer")]
     Link(#[source] reqwest::Error),
@@ -54,7 +54,7 @@ impl Fetcher {
         }
         let mut text = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(link)? {
-            if text.len() + chunk.len() > MOST_BYTES {
+            if text.len() + chunk.len() > BYTES_MAX {
                 return Err(FetchError::TooLarge);
             }
             text.extend_from_slice(&chunk);

@@ -21,9 +21,9 @@ use threadkeep_tls::install_tls_provider;
 pub use url::{JwksUrl, JwksUrlError};
 
 /// Interval between fetches. A key that the issuer has withdrawn remains valid for up to this long.
-const EVERY: Duration = Duration::from_secs(300);
+const FETCH_INTERVAL: Duration = Duration::from_secs(300);
 /// Pause after each fetch. Tokens cannot shorten the pause, because anyone can send tokens with unknown key ids.
-const PAUSE: Duration = Duration::from_secs(5);
+const FETCH_PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for a request that is waiting for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
 /// Maximum number of requests that may wait for a key. Further requests are rejected immediately.
@@ -41,8 +41,8 @@ struct Inner {
     settings: JwtSettings,
     set: RwLock<Option<Arc<KeySet>>>,
     /// Notified when a token names a key that the set lacks.
-    wanted: Notify,
-    rests: AtomicBool,
+    refetch: Notify,
+    is_paused: AtomicBool,
     /// Number of completed fetches. Requests wait until this number increases.
     fetches: watch::Sender<u64>,
     waiting: Arc<Semaphore>,
@@ -70,8 +70,8 @@ impl Jwks {
             url,
             settings,
             set: RwLock::default(),
-            wanted: Notify::new(),
-            rests: AtomicBool::new(false),
+            refetch: Notify::new(),
+            is_paused: AtomicBool::new(false),
             fetches: watch::Sender::default(),
             waiting: Arc::new(Semaphore::new(WAITING_REQUESTS_MAX)),
             succeeded: AtomicU64::new(0),
@@ -120,12 +120,14 @@ impl Jwks {
                 }
             }
             // set before the count changes, so that a request that subscribes later sees the pause and does not wait
-            self.0.rests.store(true, Ordering::SeqCst);
+            self.0.is_paused.store(true, Ordering::SeqCst);
             self.0.fetches.send_modify(|count| *count += 1);
-            sleep(PAUSE).await;
-            self.0.rests.store(false, Ordering::SeqCst);
+            sleep(FETCH_PAUSE).await;
+            self.0.is_paused.store(false, Ordering::SeqCst);
             if !has_failed {
-                timeout(EVERY - PAUSE, self.0.wanted.notified()).await.ok();
+                timeout(FETCH_INTERVAL - FETCH_PAUSE, self.0.refetch.notified())
+                    .await
+                    .ok();
             }
         }
     }
@@ -163,14 +165,14 @@ impl Jwks {
             return None;
         }
         let mut fetches = self.0.fetches.subscribe();
-        self.0.wanted.notify_one();
-        if self.0.rests.load(Ordering::SeqCst) {
+        self.0.refetch.notify_one();
+        if self.0.is_paused.load(Ordering::SeqCst) {
             return None;
         }
-        let place = Arc::clone(&self.0.waiting).try_acquire_owned().ok()?;
+        let permit = Arc::clone(&self.0.waiting).try_acquire_owned().ok()?;
         Some(Box::pin(async move {
             timeout(FETCH_WAIT, fetches.changed()).await.ok();
-            drop(place);
+            drop(permit);
         }))
     }
 
@@ -182,14 +184,14 @@ impl Jwks {
     ) -> Result<T, ProviderError> {
         let set = self.set().ok_or(ProviderError::Unavailable)?;
         let header = decode_header(token).map_err(TokenFault::from)?;
-        let mut refusal = TokenFault::NoKey.into();
+        let mut last_error = TokenFault::NoKey.into();
         for verifier in set.candidates(&header) {
             match verify(verifier) {
                 Ok(verified) => return Ok(verified),
-                Err(error) => refusal = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(refusal)
+        Err(last_error)
     }
 
     fn set(&self) -> Option<Arc<KeySet>> {

@@ -28,18 +28,18 @@ pub(super) enum SetError {
 }
 
 #[derive(Deserialize)]
-struct Text {
+struct JwkSet {
     keys: Vec<Value>,
 }
 
 impl KeySet {
     /// Parses a set. Skips keys of unknown types and keys for other uses, as RFC 7517, section 5, requires.
     pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
-        let text: Text = serde_json::from_slice(text).map_err(SetError::Malformed)?;
-        if text.keys.len() > KEYS_MAX {
+        let set: JwkSet = serde_json::from_slice(text).map_err(SetError::Malformed)?;
+        if set.keys.len() > KEYS_MAX {
             return Err(SetError::TooMany);
         }
-        let keys = text.keys.into_iter();
+        let keys = set.keys.into_iter();
         let keys = keys.filter_map(|key| SetKey::read(key, settings));
         Ok(Self(keys.collect()))
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_verify_signatures_is_passed_over() {
+    fn keys_that_cannot_verify_signatures_are_skipped() {
         let good =
             key(&json!({"kid": "good", "use": "sig", "alg": "EdDSA", "key_ops": ["verify"]}));
         let others = [
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn no_token_chooses_another_algorithm_than_its_keys() {
+    fn a_token_cannot_choose_an_algorithm_that_its_key_does_not_allow() {
         let set = parse(&[key(&json!({"kid": "a"}))]).unwrap();
 
         assert_eq!(tries(&set, Algorithm::EdDSA, Some("a")), 1);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_without_a_key_id_is_tried_with_few_keys_and_one_with_an_id_with_its_own() {
+    fn a_token_without_a_key_id_is_tried_with_few_keys() {
         let named = |id: usize| key(&json!({"kid": id.to_string()}));
         let mut keys: Vec<_> = (0..10).map(named).collect();
         keys.push(key(&json!({})));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_set_or_too_large_a_one_is_refused() {
+    fn malformed_and_oversized_sets_are_rejected() {
         let many: Vec<_> = (0..=KEYS_MAX).map(|_| key(&json!({}))).collect();
 
         assert!(matches!(parse(&many), Err(SetError::TooMany)));

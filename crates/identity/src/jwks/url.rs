@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-const MAX_BYTES: usize = 2_048;
+const URL_BYTES_MAX: usize = 2_048;
 
 /// The URL of a JWK Set. Must use https, or http to a loopback address, so that nobody on the network can replace keys.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ impl FromStr for JwksUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // the parser would silently drop whitespace and control characters
-        let is_odd = |char: char| char.is_whitespace() || char.is_control();
-        if text.len() > MAX_BYTES || text.contains(is_odd) {
+        let is_stripped = |char: char| char.is_whitespace() || char.is_control();
+        if text.len() > URL_BYTES_MAX || text.contains(is_stripped) {
             return Err(JwksUrlError);
         }
         let url = Url::parse(text).map_err(|_| JwksUrlError)?;
@@ -68,17 +68,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_come_by_https_or_from_this_machine() {
-        for taken in [
+    fn only_https_and_loopback_urls_are_accepted() {
+        for accepted in [
             "https://issuer.example/.well-known/jwks.json?a=b",
             "https://10.0.0.1/jwks",
             "http://127.0.0.1:8000/jwks",
             "http://[::1]/jwks",
             "http://localhost/jwks",
         ] {
-            assert!(taken.parse::<JwksUrl>().is_ok(), "{taken}");
+            assert!(accepted.parse::<JwksUrl>().is_ok(), "{accepted}");
         }
-        for refused in [
+        for rejected in [
             "",
             "issuer.example/jwks",
             "http://issuer.example/jwks",
@@ -89,7 +89,7 @@ mod tests {
             "https://issuer.example/ jwks",
             "file:///etc/passwd",
         ] {
-            assert_eq!(refused.parse::<JwksUrl>(), Err(JwksUrlError), "{refused}");
+            assert_eq!(rejected.parse::<JwksUrl>(), Err(JwksUrlError), "{rejected}");
         }
     }
 }

@@ -1,7 +1,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
-use super::{OwnerProvider, named};
+use super::{OwnerProvider, parse_owner};
 use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
@@ -35,6 +35,6 @@ impl OwnerProvider for HeaderOwner {
             return Ok(None);
         }
         let text = str::from_utf8(value.as_bytes());
-        named(text.map_err(|error| ProviderError::Untrusted(Some(error.into())))?).map(Some)
+        parse_owner(text.map_err(|error| ProviderError::Untrusted(Some(error.into())))?).map(Some)
     }
 }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
 
-use super::{OwnerProvider, named};
+use super::{OwnerProvider, parse_owner};
 use crate::bearer::bearer;
 use crate::jwks::Jwks;
 use crate::jwt::{JwtError, TokenKeys};
@@ -50,7 +50,7 @@ impl OwnerProvider for JwtOwner {
         let Some(token) = bearer(request.headers()) else {
             return Ok(None);
         };
-        named(&self.keys.verify(token)?.subject).map(Some)
+        parse_owner(&self.keys.verify(token)?.subject).map(Some)
     }
 
     fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {

@@ -91,6 +91,6 @@ impl fmt::Debug for Owners {
     }
 }
 
-fn named(text: &str) -> Result<Owner, ProviderError> {
+fn parse_owner(text: &str) -> Result<Owner, ProviderError> {
     Owner::new(text).map_err(|error| ProviderError::Untrusted(Some(error.into())))
 }

@@ -15,32 +15,34 @@ const PRESCAN_BYTES: usize = 1_024;
 /// A byte order mark takes precedence over the `content-type` header, and the header takes precedence over the page's
 /// own declaration. The default is UTF-8.
 pub(super) fn decode<'a>(bytes: &'a [u8], content_type: &str, form: Form) -> Cow<'a, str> {
-    let named = of_header(content_type).or_else(|| {
+    let encoding = encoding_of_header(content_type).or_else(|| {
         let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
         // a page whose declaration is readable as ASCII cannot be in UTF-16
-        let named = match form {
-            Form::Html => of_meta(head),
-            Form::Xml | Form::Xhtml => of_declaration(head).or_else(|| of_meta(head)),
+        let declared = match form {
+            Form::Html => encoding_of_meta(head),
+            Form::Xml | Form::Xhtml => {
+                encoding_of_declaration(head).or_else(|| encoding_of_meta(head))
+            }
             Form::Plain => None,
         };
-        named.map(Encoding::output_encoding)
+        declared.map(Encoding::output_encoding)
     });
-    let (text, _, _) = named.unwrap_or(UTF_8).decode(bytes);
+    let (text, _, _) = encoding.unwrap_or(UTF_8).decode(bytes);
     text
 }
 
-fn of_header(content_type: &str) -> Option<&'static Encoding> {
+fn encoding_of_header(content_type: &str) -> Option<&'static Encoding> {
     let mut parameters = content_type.split(';').skip(1);
     let charset = parameters.find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        let is_it = name.trim().eq_ignore_ascii_case("charset");
-        is_it.then(|| value.trim().trim_matches('"'))
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"'))
     });
     Encoding::for_label(charset?.as_bytes())
 }
 
 /// Reads the encoding from `<?xml version="1.0" encoding="..."?>`.
-fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
+fn encoding_of_declaration(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (declaration, _) = head.strip_prefix("<?xml")?.split_once("?>")?;
     let (_, value) = declaration.split_once("encoding")?;
@@ -52,7 +54,7 @@ fn of_declaration(head: &[u8]) -> Option<&'static Encoding> {
 
 /// Reads the encoding from `<meta charset="...">` or `<meta http-equiv="content-type" content="text/html;
 /// charset=...">`.
-fn of_meta(head: &[u8]) -> Option<&'static Encoding> {
+fn encoding_of_meta(head: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(head);
     let (mut found, mut is_meta) = (None, false);
     let mut attribute = Attribute::Other;
@@ -69,7 +71,7 @@ fn of_meta(head: &[u8]) -> Option<&'static Encoding> {
             CallbackEvent::AttributeValue { value } if is_meta && found.is_none() => {
                 found = match attribute {
                     Attribute::Charset => Encoding::for_label(value),
-                    Attribute::Content => of_header(&String::from_utf8_lossy(value)),
+                    Attribute::Content => encoding_of_header(&String::from_utf8_lossy(value)),
                     Attribute::Other => None,
                 };
             }
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_comes_before_the_page() {
+    fn the_header_takes_precedence_over_the_page() {
         let page = b"<meta charset=utf-8>\xe4";
 
         assert!(html(page, "text/html; charset=ISO-8859-1").ends_with('ä'));
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_names_its_own_character_set() {
+    fn a_page_declares_its_character_set() {
         for page in [
             &b"<html><meta charset='windows-1251'><p>\xcf"[..],
             b"<META HTTP-EQUIV=Content-Type CONTENT='text/html; charset=windows-1251'>\xcf",
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_of_xml_names_it_too() {
+    fn an_xml_declaration_sets_the_character_set() {
         let page = b"<?xml version='1.0' encoding = \"koi8-r\"?><a>\xf0</a>";
 
         assert!(decode(page, "application/xml", Form::Xml).contains('П'));
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_comes_before_all_and_is_left_out() {
+    fn a_byte_order_mark_takes_precedence_and_is_removed() {
         assert_eq!(
             html(b"\xef\xbb\xbf\xc3\xa4", "text/html; charset=latin1"),
             "ä"
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_ascii_is_not_utf_16_although_it_says_so() {
+    fn an_ascii_page_that_declares_utf_16_is_decoded_as_utf_8() {
         assert!(html(b"<meta charset=utf-16>a", "text/html").ends_with('a'));
         assert_eq!(html(b"a\0b\0", "text/html; charset=utf-16le"), "ab");
     }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_json_and_xml_are_read_and_nothing_else() {
+    fn only_text_json_and_xml_are_readable() {
         for (content_type, form) in [
             ("text/html", Some(Form::Html)),
             ("Text/HTML; charset=utf-8", Some(Form::Html)),

@@ -9,9 +9,8 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Number of tokenizer events to process before yielding to other tasks. Processing that many events takes well under a
-/// millisecond.
-const EVENTS_AT_ONCE: usize = 4_096;
+/// Number of tokenizer events to process before yielding to other tasks, which takes well under a millisecond.
+const EVENTS_PER_STEP: usize = 4_096;
 
 /// Returns the title and text of a page, up to `max_chars` characters, with each block on its own line.
 pub(super) async fn text_of_page(html: &str, is_xhtml: bool, max_chars: usize) -> String {
@@ -34,7 +33,7 @@ fn steps(html: &str, text: &mut HtmlText) -> impl Iterator<Item = ()> {
     let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| {
         text.read(&event);
         events += 1;
-        events.is_multiple_of(EVENTS_AT_ONCE).then_some(())
+        events.is_multiple_of(EVENTS_PER_STEP).then_some(())
     });
     // tells the tokenizer which elements contain raw text, so that it does not parse scripts as tags
     emitter.naively_switch_states(has_raw_text);
@@ -57,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_its_title_and_its_blocks() {
+    fn a_page_yields_its_title_and_its_blocks() {
         let html = "<!DOCTYPE html><html><head><meta charset=utf-8><style>p{}</style>
             <title>The &amp; title</title><script>if (a < b) '</p>'</script></head>
             <body><h1>Big</h1><p>One  <b>two</b>\n three</p><p>four<br>five</p>
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_are_left_out_end_with_their_own_end_tag() {
+    fn skipped_elements_end_with_their_own_end_tag() {
         for (html, text) in [
             ("a<svg><svg></svg>b</svg>c", "ac"),
             ("a<svg/>b", "ab"),
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_comes_first_wherever_it_is_and_only_once() {
+    fn the_title_comes_first_and_only_once() {
         let html = "<p>a</p><title>t</title><p>b</p><title>u</title>";
 
         assert_eq!(page(html, false, 100), "t\na\nb");
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_ends_after_that_many_characters() {
+    fn text_is_truncated_to_the_character_limit() {
         let html = "<title>ä</title><p>öü</p><p>x</p>";
 
         for (max_chars, text) in [
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_deep_page_takes_no_longer_than_a_flat_one() {
+    async fn deeply_nested_pages_take_linear_time() {
         for (open, close) in [
             ("<div>", "</div>"),
             ("<table><tr><td>", ""),
@@ -200,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_page_has_a_text_within_its_limit(
+        fn any_page_yields_text_within_the_limit(
             pieces in proptest::collection::vec(piece(), 0..60),
             is_xhtml: bool,
             max_chars in 1_usize..200,
@@ -208,11 +207,11 @@ mod tests {
             let html = pieces.concat();
 
             let text = page(&html, is_xhtml, max_chars);
-            let whole = page(&html, is_xhtml, usize::MAX);
+            let full_text = page(&html, is_xhtml, usize::MAX);
 
             prop_assert!(text.chars().count() <= max_chars);
             prop_assert!(!text.contains(|char: char| char.is_control() && !"\n\t".contains(char)));
-            let beginning: String = whole.chars().take(max_chars).collect();
+            let beginning: String = full_text.chars().take(max_chars).collect();
             prop_assert_eq!(text.trim_end(), beginning.trim_end());
         }
     }

@@ -14,14 +14,14 @@ pub(super) struct HtmlText {
     title: Spaced,
     body: Spaced,
     /// Index of the skipped element in [`SKIPPED_ELEMENTS`], and its nesting depth.
-    left_out: Option<(usize, u32)>,
+    skipped: Option<(usize, u32)>,
     opening: Opening,
     is_in_title: bool,
     has_title: bool,
     /// Number of open `pre` elements.
     pre: u32,
     /// True if the next character directly follows `<pre>`. A line break there is not part of the text.
-    is_behind_pre: bool,
+    is_after_pre: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +40,12 @@ impl HtmlText {
             max_chars,
             title: Spaced::new(max_chars),
             body: Spaced::new(max_chars),
-            left_out: None,
+            skipped: None,
             opening: Opening::Other,
             is_in_title: false,
             has_title: false,
             pre: 0,
-            is_behind_pre: false,
+            is_after_pre: false,
         }
     }
 
@@ -78,15 +78,15 @@ impl HtmlText {
     }
 
     fn open(&mut self, name: &[u8]) {
-        self.is_behind_pre = false;
-        let left_out = SKIPPED_ELEMENTS.iter().position(|known| *known == name);
-        self.opening = match (left_out, name) {
+        self.is_after_pre = false;
+        let skipped = SKIPPED_ELEMENTS.iter().position(|element| *element == name);
+        self.opening = match (skipped, name) {
             (Some(index), _) => Opening::Skipped(index),
             (None, b"title") => Opening::Title,
             (None, b"pre") => Opening::Pre,
             _ => Opening::Other,
         };
-        if self.left_out.is_none() {
+        if self.skipped.is_none() {
             self.boundary(name);
         }
     }
@@ -94,28 +94,28 @@ impl HtmlText {
     fn opened(&mut self, self_closing: bool) {
         let opening = std::mem::replace(&mut self.opening, Opening::Other);
         // in HTML, `/>` closes only `svg` elements
-        let is_picture = opening == Opening::Skipped(SVG);
-        if self_closing && (self.is_xhtml || is_picture) {
+        let is_svg = opening == Opening::Skipped(SVG);
+        if self_closing && (self.is_xhtml || is_svg) {
             return;
         }
-        match (opening, &mut self.left_out) {
-            (Opening::Skipped(index), Some((known, depth))) if *known == index => *depth += 1,
+        match (opening, &mut self.skipped) {
+            (Opening::Skipped(index), Some((open, depth))) if *open == index => *depth += 1,
             (_, Some(_)) | (Opening::Other, None) => {}
-            (Opening::Skipped(index), None) => self.left_out = Some((index, 1)),
+            (Opening::Skipped(index), None) => self.skipped = Some((index, 1)),
             (Opening::Title, None) => self.is_in_title = true,
             (Opening::Pre, None) => {
                 self.pre += 1;
-                self.is_behind_pre = true;
+                self.is_after_pre = true;
             }
         }
     }
 
     fn close(&mut self, name: &[u8]) {
-        if let Some((index, depth)) = &mut self.left_out {
+        if let Some((index, depth)) = &mut self.skipped {
             if SKIPPED_ELEMENTS[*index] == name {
                 *depth -= 1;
                 if *depth == 0 {
-                    self.left_out = None;
+                    self.skipped = None;
                 }
             }
             return;
@@ -140,11 +140,11 @@ impl HtmlText {
     }
 
     fn text(&mut self, text: &str) {
-        let text = match std::mem::take(&mut self.is_behind_pre) {
+        let text = match std::mem::take(&mut self.is_after_pre) {
             true => text.strip_prefix('\n').unwrap_or(text),
             false => text,
         };
-        if self.left_out.is_some() {
+        if self.skipped.is_some() {
             return;
         }
         match (self.is_in_title, self.has_title) {

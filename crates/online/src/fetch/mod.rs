@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use private_host::{PrivateHost, PrivateHostError};
 
 pub(super) use html::text_of_html;
-pub(super) use requests::{FetchError, Requests, Wanted, parse_url};
+pub(super) use requests::{FetchError, FetchOptions, Requests, parse_url};
 
 use charset::decode;
 use form::Form;
@@ -57,13 +57,13 @@ impl PageReader {
             name: "url",
             wanted: "an http or https URL without user and password",
         })?;
-        let wanted = Wanted {
+        let options = FetchOptions {
             accept: ACCEPT,
             is_accepted: |content_type| Form::of(content_type).is_some(),
             max_bytes: self.max_bytes,
         };
         let read = async {
-            let page = self.requests.get(url, &wanted).await?;
+            let page = self.requests.get(url, &options).await?;
             let form = Form::of(&page.content_type).ok_or(FetchError::Type)?;
             let text = decode(&page.bytes, &page.content_type, form);
             Ok(match form {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_form_of_a_page_becomes_text() {
+    async fn pages_of_every_form_become_text() {
         let server = Scripted::start(|path| {
             let (content_type, body): (_, &[u8]) = match path {
                 "/html" => ("text/html", b"<title>t</title><p>a</p>"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_that_is_slow_is_given_up_wherever_it_stalls() {
+    async fn a_page_that_stalls_anywhere_times_out() {
         let server = Scripted::start(|path| {
             let head = "HTTP/1.1 200 X\r\ncontent-type: text/plain\r\ncontent-length: 9\r\n";
             Reply::Stall(match path {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_url_that_is_none_is_a_mistake() {
+    async fn an_invalid_url_is_a_mistake() {
         let server = Scripted::start(|_| unreachable!()).await;
         let pages = reader(&server);
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_is_cut_between_characters_and_has_no_controls() {
+    fn plain_text_is_truncated_and_has_no_control_characters() {
         assert_eq!(plain("a\0\u{1b}[1m\tä\r\nb", 100), "a[1m\tä\nb");
         assert_eq!(plain("äöü", 2), "äö");
     }

@@ -21,7 +21,7 @@ impl PrivateHost {
         }
     }
 
-    pub(super) fn is_of(&self, url: &Url) -> bool {
+    pub(super) fn matches_url(&self, url: &Url) -> bool {
         url.host_str() == Some(&*self.host) && url.port_or_known_default() == Some(self.port)
     }
 }
@@ -49,24 +49,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_compared_as_urls_have_it() {
-        let is_of = |host: &str, url: &str| {
+    fn a_host_is_compared_in_its_normalized_form() {
+        let matches_url = |host: &str, url: &str| {
             host.parse::<PrivateHost>()
                 .unwrap()
-                .is_of(&url.parse().unwrap())
+                .matches_url(&url.parse().unwrap())
         };
 
-        assert!(is_of("Wiki.internal:80", "http://wiki.INTERNAL/a"));
-        assert!(is_of("wiki.internal:443", "https://wiki.internal/"));
-        assert!(is_of("10.0.0.1:8080", "http://0xa.1:8080/"));
-        assert!(is_of("[::1]:80", "http://[0:0::1]/"));
-        assert!(!is_of("wiki.internal:80", "https://wiki.internal/"));
-        assert!(!is_of("wiki.internal:80", "http://wiki.internal:8080/"));
-        assert!(!is_of("wiki.internal:80", "http://a.wiki.internal/"));
+        assert!(matches_url("Wiki.internal:80", "http://wiki.INTERNAL/a"));
+        assert!(matches_url("wiki.internal:443", "https://wiki.internal/"));
+        assert!(matches_url("10.0.0.1:8080", "http://0xa.1:8080/"));
+        assert!(matches_url("[::1]:80", "http://[0:0::1]/"));
+        assert!(!matches_url("wiki.internal:80", "https://wiki.internal/"));
+        assert!(!matches_url(
+            "wiki.internal:80",
+            "http://wiki.internal:8080/"
+        ));
+        assert!(!matches_url("wiki.internal:80", "http://a.wiki.internal/"));
     }
 
     #[test]
-    fn a_host_has_a_port_and_nothing_else() {
+    fn only_a_host_with_a_port_is_accepted() {
         for text in [
             "",
             "a",

@@ -12,7 +12,7 @@ use threadkeep_egress::{
     AGENT, PrivateAddress, PublicResolver, address_of, has_source, http_client, is_public,
 };
 
-const URL_MAX_BYTES: usize = 2_048;
+const URL_BYTES_MAX: usize = 2_048;
 const REDIRECTS_MAX: usize = 5;
 
 /// Sends requests without cookies, credentials or `Referer`.
@@ -23,7 +23,7 @@ pub(crate) struct Requests {
     private_hosts: Vec<PrivateHost>,
 }
 
-pub(crate) struct Wanted {
+pub(crate) struct FetchOptions {
     pub(crate) accept: &'static str,
     /// Checks the content type of the response.
     pub(crate) is_accepted: fn(&str) -> bool,
@@ -66,8 +66,8 @@ pub(crate) enum FetchError {
 /// credentials.
 pub(crate) fn parse_url(text: &str) -> Option<Url> {
     // the parser would silently remove white space and control characters
-    let is_odd = |char: char| char.is_whitespace() || char.is_control();
-    if text.len() > URL_MAX_BYTES || text.contains(is_odd) {
+    let is_stripped = |char: char| char.is_whitespace() || char.is_control();
+    if text.len() > URL_BYTES_MAX || text.contains(is_stripped) {
         return None;
     }
     Url::parse(text).ok().filter(is_allowed)
@@ -86,24 +86,28 @@ impl Requests {
     }
 
     fn with(private_hosts: Vec<PrivateHost>, resolver: PublicResolver) -> Self {
-        let failing = "pages cannot be fetched by https";
+        let consequence = "pages cannot be fetched by https";
         // does not pool connections, because the same host is rarely requested twice within a short time
         let client =
             |builder: reqwest::ClientBuilder| builder.user_agent(AGENT).pool_max_idle_per_host(0);
         Self {
-            guarded: http_client(failing, |builder| {
+            guarded: http_client(consequence, |builder| {
                 client(builder).dns_resolver(resolver.clone())
             }),
-            open: http_client(failing, client),
+            open: http_client(consequence, client),
             private_hosts,
         }
     }
 
-    pub(crate) async fn get(&self, mut url: Url, wanted: &Wanted) -> Result<Fetched, FetchError> {
+    pub(crate) async fn get(
+        &self,
+        mut url: Url,
+        options: &FetchOptions,
+    ) -> Result<Fetched, FetchError> {
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.hop(&url, wanted).await?;
+            let response = self.send(&url, options).await?;
             if response.status().is_success() {
-                return read(response, wanted).await;
+                return read(response, options).await;
             }
             url = match response.status().as_u16() {
                 301 | 302 | 303 | 307 | 308 => target(&url, &response)?,
@@ -113,8 +117,8 @@ impl Requests {
         Err(FetchError::Redirects)
     }
 
-    async fn hop(&self, url: &Url, wanted: &Wanted) -> Result<Response, FetchError> {
-        let is_private_host = self.private_hosts.iter().any(|host| host.is_of(url));
+    async fn send(&self, url: &Url, options: &FetchOptions) -> Result<Response, FetchError> {
+        let is_private_host = self.private_hosts.iter().any(|host| host.matches_url(url));
         // checks IP addresses in the URL here, because the resolver sees only names
         if !is_private_host && address_of(url).is_some_and(|address| !is_public(address)) {
             return Err(FetchError::NotPublic);
@@ -125,7 +129,7 @@ impl Requests {
         };
         let request = client
             .get(url.clone())
-            .header(ACCEPT, wanted.accept)
+            .header(ACCEPT, options.accept)
             .header(ACCEPT_ENCODING, "gzip");
         request.send().await.map_err(|error| {
             if error.is_dns() || has_source::<PrivateAddress>(&error) {
@@ -141,7 +145,7 @@ fn target(url: &Url, response: &Response) -> Result<Url, FetchError> {
     let location = response.headers().get(LOCATION);
     let location = location
         .and_then(|location| location.to_str().ok())
-        .filter(|location| location.len() <= URL_MAX_BYTES)
+        .filter(|location| location.len() <= URL_BYTES_MAX)
         .ok_or(FetchError::Location)?;
     let target = url.join(location).map_err(|_| FetchError::Location)?;
     match is_allowed(&target) {
@@ -150,15 +154,15 @@ fn target(url: &Url, response: &Response) -> Result<Url, FetchError> {
     }
 }
 
-async fn read(response: Response, wanted: &Wanted) -> Result<Fetched, FetchError> {
+async fn read(response: Response, options: &FetchOptions) -> Result<Fetched, FetchError> {
     let header = |name: HeaderName| response.headers().get(name)?.to_str().ok();
     let content_type = header(CONTENT_TYPE).unwrap_or_default().to_owned();
-    if !(wanted.is_accepted)(&content_type) {
+    if !(options.is_accepted)(&content_type) {
         return Err(FetchError::Type);
     }
-    let bytes = read_body(response, wanted.max_bytes).await;
+    let bytes = read_body(response, options.max_bytes).await;
     let bytes = bytes.map_err(|error| match error {
-        BodyError::TooLong => FetchError::TooLong(wanted.max_bytes),
+        BodyError::TooLong => FetchError::TooLong(options.max_bytes),
         BodyError::Encoding => FetchError::Encoding,
         BodyError::Broken => FetchError::Broken,
     })?;

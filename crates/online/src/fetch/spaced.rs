@@ -5,7 +5,7 @@
 #[derive(Debug)]
 pub(super) struct Spaced {
     text: String,
-    left: usize,
+    remaining: usize,
     gap: Gap,
 }
 
@@ -22,7 +22,7 @@ impl Spaced {
     pub(super) fn new(max_chars: usize) -> Self {
         Self {
             text: String::new(),
-            left: max_chars,
+            remaining: max_chars,
             gap: Gap::None,
         }
     }
@@ -41,7 +41,7 @@ impl Spaced {
 
     pub(super) fn add(&mut self, text: &str) {
         for char in text.chars() {
-            if self.left == 0 {
+            if self.remaining == 0 {
                 return;
             }
             match char {
@@ -55,7 +55,7 @@ impl Spaced {
     /// Adds text with all its spaces and line breaks.
     pub(super) fn add_verbatim(&mut self, text: &str) {
         for char in text.chars() {
-            if self.left == 0 {
+            if self.remaining == 0 {
                 return;
             }
             match char {
@@ -88,8 +88,8 @@ impl Spaced {
     }
 
     fn put(&mut self, char: char) {
-        if let Some(left) = self.left.checked_sub(1) {
-            self.left = left;
+        if let Some(remaining) = self.remaining.checked_sub(1) {
+            self.remaining = remaining;
             self.text.push(char);
         }
     }

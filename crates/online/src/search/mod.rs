@@ -17,12 +17,12 @@ use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
 
 /// Time limit for a search, from name resolution to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_MAX_BYTES: usize = 1_048_576;
+const ANSWER_BYTES_MAX: usize = 1_048_576;
 /// Maximum lengths of a title and a snippet in characters. Longer strings are truncated.
-const TITLE_MAX_CHARS: usize = 300;
-const SNIPPET_MAX_CHARS: usize = 2_000;
+const TITLE_CHARS_MAX: usize = 300;
+const SNIPPET_CHARS_MAX: usize = 2_000;
 /// Maximum size of a URL in bytes. Results with longer URLs are dropped, because `web_fetch` does not accept them.
-const URL_MAX_BYTES: usize = 2_048;
+const URL_BYTES_MAX: usize = 2_048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchKind {
@@ -83,9 +83,9 @@ impl Searcher {
         &self,
         search: &WebSearch,
     ) -> Result<Vec<SearchResult>, StatelessError> {
-        let answered = timeout(self.timeout, self.ask(search)).await;
-        let answered = answered.unwrap_or(Err(SearchError::Unreachable));
-        let results = answered.map_err(|error| {
+        let results = timeout(self.timeout, self.send(search)).await;
+        let results = results.unwrap_or(Err(SearchError::Unreachable));
+        let results = results.map_err(|error| {
             let kind = self.settings.kind.as_str();
             tracing::warn!(kind, %error, "web search failed");
             StatelessError::from(error)
@@ -94,7 +94,7 @@ impl Searcher {
         Ok(usable.take(search.max_results).collect())
     }
 
-    async fn ask(&self, search: &WebSearch) -> Result<Vec<SearchResult>, SearchError> {
+    async fn send(&self, search: &WebSearch) -> Result<Vec<SearchResult>, SearchError> {
         let response = self.request(search).send().await;
         let response = response.map_err(|error| match error.is_connect() {
             true => SearchError::Unreachable,
@@ -104,7 +104,7 @@ impl Searcher {
         if !status.is_success() {
             return Err(SearchError::Status(status.as_u16()));
         }
-        let body = read_body(response, ANSWER_MAX_BYTES).await?;
+        let body = read_body(response, ANSWER_BYTES_MAX).await?;
         let read = match self.settings.kind {
             SearchKind::Brave => brave::read(&body),
             // SearXNG returns null content for some engines
@@ -139,15 +139,15 @@ fn usable(result: SearchResult) -> Option<SearchResult> {
         url,
         snippet,
     } = result;
-    let is_usable = !url.is_empty() && url.len() <= URL_MAX_BYTES;
+    let is_usable = !url.is_empty() && url.len() <= URL_BYTES_MAX;
     is_usable.then(|| SearchResult {
-        title: beginning(title, TITLE_MAX_CHARS),
+        title: truncated(title, TITLE_CHARS_MAX),
         url,
-        snippet: beginning(snippet, SNIPPET_MAX_CHARS),
+        snippet: truncated(snippet, SNIPPET_CHARS_MAX),
     })
 }
 
-fn beginning(mut text: String, max_chars: usize) -> String {
+fn truncated(mut text: String, max_chars: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(max_chars) {
         text.truncate(end);
     }

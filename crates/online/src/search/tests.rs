@@ -40,7 +40,7 @@ fn request_of(server: &Scripted, header: &str) -> (String, Option<String>, Strin
 }
 
 #[tokio::test]
-async fn brave_is_asked_with_its_header_and_its_html_becomes_text() {
+async fn brave_requests_have_a_key_header_and_html_results_become_text() {
     let server = Scripted::start(|_| {
         json_reply(&json!({"type": "search", "web": {"results": [
             {"title": "A &amp; <strong>b</strong>", "url": "https://a.example", "description": "c&#x27;s <strong>d</strong>", "age": 1},
@@ -49,12 +49,12 @@ async fn brave_is_asked_with_its_header_and_its_html_becomes_text() {
     })
     .await;
 
-    let found = searcher(&server, SearchKind::Brave)
+    let results = searcher(&server, SearchKind::Brave)
         .search(&search(5, Some("a.example")))
         .await;
 
     assert_eq!(
-        found.unwrap(),
+        results.unwrap(),
         [
             result("A & b", "https://a.example", "c's d"),
             result("e", "https://e.example", ""),
@@ -69,18 +69,18 @@ async fn brave_is_asked_with_its_header_and_its_html_becomes_text() {
 }
 
 #[tokio::test]
-async fn brave_leaves_its_results_out_if_there_are_none() {
+async fn brave_omits_its_results_if_nothing_was_found() {
     let server = Scripted::start(|_| json_reply(&json!({"type": "search"}))).await;
 
-    let found = searcher(&server, SearchKind::Brave)
+    let results = searcher(&server, SearchKind::Brave)
         .search(&search(5, None))
         .await;
 
-    assert_eq!(found.unwrap(), []);
+    assert_eq!(results.unwrap(), []);
 }
 
 #[tokio::test]
-async fn searxng_is_asked_for_json_and_gives_more_than_are_wanted() {
+async fn searxng_requests_ask_for_json_and_extra_results_are_dropped() {
     let server = Scripted::start(|_| {
         let page = |index| json!({"title": "t", "url": format!("https://{index}.example"), "content": null, "engine": "x"});
         let pages: Vec<_> = (0..20).map(page).collect();
@@ -88,12 +88,12 @@ async fn searxng_is_asked_for_json_and_gives_more_than_are_wanted() {
     })
     .await;
 
-    let found = searcher(&server, SearchKind::Searxng)
+    let results = searcher(&server, SearchKind::Searxng)
         .search(&search(2, None))
         .await;
 
     assert_eq!(
-        found.unwrap(),
+        results.unwrap(),
         [
             result("t", "https://0.example", ""),
             result("t", "https://1.example", ""),
@@ -108,7 +108,7 @@ async fn searxng_is_asked_for_json_and_gives_more_than_are_wanted() {
 }
 
 #[tokio::test]
-async fn tavily_is_asked_with_a_bearer_token_and_a_list_of_domains() {
+async fn tavily_requests_have_a_bearer_token_and_a_list_of_domains() {
     let server = Scripted::start(|_| {
         json_reply(&json!({"results": [
             {"title": "t", "url": "https://a.example", "content": "a < b", "score": 0.9},
@@ -116,11 +116,14 @@ async fn tavily_is_asked_with_a_bearer_token_and_a_list_of_domains() {
     })
     .await;
 
-    let found = searcher(&server, SearchKind::Tavily)
+    let results = searcher(&server, SearchKind::Tavily)
         .search(&search(20, Some("a.example")))
         .await;
 
-    assert_eq!(found.unwrap(), [result("t", "https://a.example", "a < b")]);
+    assert_eq!(
+        results.unwrap(),
+        [result("t", "https://a.example", "a < b")]
+    );
     let (line, token, body) = request_of(&server, "authorization: ");
     assert_eq!(line, "POST /api/search HTTP/1.1");
     assert_eq!(token.as_deref(), Some("Bearer key-1"));
@@ -131,7 +134,7 @@ async fn tavily_is_asked_with_a_bearer_token_and_a_list_of_domains() {
 }
 
 #[tokio::test]
-async fn excerpts_end_at_their_limits_and_a_url_that_is_too_long_is_left_out() {
+async fn long_texts_are_truncated_and_results_with_long_urls_are_dropped() {
     let server = Scripted::start(|_| {
         json_reply(&json!({"results": [
             {"title": "long", "url": format!("https://a.example/{}", "a".repeat(2_048)), "content": ""},
@@ -140,23 +143,23 @@ async fn excerpts_end_at_their_limits_and_a_url_that_is_too_long_is_left_out() {
     })
     .await;
 
-    let found = searcher(&server, SearchKind::Searxng)
+    let results = searcher(&server, SearchKind::Searxng)
         .search(&search(5, None))
         .await;
 
     let expected = result(&"ä".repeat(300), "https://a.example", &"ö".repeat(2_000));
-    assert_eq!(found.unwrap(), [expected]);
+    assert_eq!(results.unwrap(), [expected]);
 }
 
 #[tokio::test]
-async fn failures_say_their_kind_and_nothing_of_the_answer() {
+async fn errors_name_the_kind_of_failure_but_not_the_answer() {
     let server = Scripted::start(|path| match path {
         path if path.starts_with("/403") => reply(403, "", "secret"),
         path if path.starts_with("/500") => reply(500, "", "secret"),
         path if path.starts_with("/302") => reply(302, "location: /403\r\n", ""),
         path if path.starts_with("/html") => reply(200, "", "<html>secret"),
         path if path.starts_with("/other") => reply(200, "", r#"{"results":[{"title":"t"}]}"#),
-        path if path.starts_with("/long") => reply(200, "", "x".repeat(ANSWER_MAX_BYTES + 1)),
+        path if path.starts_with("/long") => reply(200, "", "x".repeat(ANSWER_BYTES_MAX + 1)),
         _ => Reply::Bytes(b"HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{".to_vec()),
     })
     .await;
@@ -181,7 +184,7 @@ async fn failures_say_their_kind_and_nothing_of_the_answer() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unavailable() {
+async fn an_unreachable_server_is_unavailable() {
     let searcher = Searcher::new(SearchSettings {
         kind: SearchKind::Searxng,
         url: "http://127.0.0.1:1".parse().unwrap(),

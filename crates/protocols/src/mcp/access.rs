@@ -1,4 +1,4 @@
-//! Finds the scope of a request, and checks that the caller may use it.
+//! Finds the scope of a request (where its tools keep state), and checks that the caller may use it.
 
 use actix_web::error::QueryPayloadError;
 use actix_web::http::header::{HeaderMap, HeaderName};
@@ -38,7 +38,7 @@ impl McpQuery {
 
 impl Mcp {
     /// Returns the scope of a request, and a service limited to the scopes that the caller may use. A signed query
-    /// itself grants access to the scope, so the caller needs no owner.
+    /// grants access to its scope, regardless of the caller.
     pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
         let refusal = self.refusal(request);
         let is_back_end = refusal.is_none();
@@ -63,9 +63,9 @@ impl Mcp {
     /// Finds the scope that a request names.
     ///
     /// A signed thread ID opens the scope of its thread, and a signed query opens the scope that it names. A caller
-    /// with an API key may also name a scope in a different header or in an unsigned query, and otherwise gets the
-    /// scope `request`. If an identity provider is configured, a caller that names no scope gets the scope of its own
-    /// thread. Cookies are ignored.
+    /// with an API key may also name a scope in a different header or in an unsigned query. Otherwise, the state is
+    /// discarded after the answer ([`Scope::Request`]). If an identity provider is configured, a caller that names no
+    /// scope gets the scope of its own thread. Cookies are ignored.
     ///
     /// # Errors
     /// 401 if the request has no valid credential, or if any credential is invalid. The error does not reveal which
@@ -86,13 +86,13 @@ impl Mcp {
             && granted.is_none()
             && thread.is_none()
         {
-            return self.known(request).ok_or(refusal);
+            return self.callers_scope(request).ok_or(refusal);
         }
         let malformed = "The query takes `scope`, `expires` and `sig`, each once";
         let query = query.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
-        let by_query = granted.map(Ok).or_else(|| named(&query));
+        let by_query = granted.map(Ok).or_else(|| scope_in_query(&query));
         let by_thread = thread.map(|id| Ok(ScopeId::Thread(id).into()));
-        let by_headers = named_by(headers);
+        let by_headers = scopes_in_headers(headers);
         let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
         match (scopes.next(), scopes.next()) {
             (None, _) => Ok(Scope::Request),
@@ -142,10 +142,10 @@ impl Mcp {
     }
 
     /// Returns the caller's own scope if an identity provider identifies the caller and the request names no scope.
-    fn known(&self, request: &HttpRequest) -> Option<Scope> {
-        let names_one =
-            !request.query_string().is_empty() || named_by(request.headers()).next().is_some();
-        if names_one || !self.identity.has_provider() {
+    fn callers_scope(&self, request: &HttpRequest) -> Option<Scope> {
+        let has_header = scopes_in_headers(request.headers()).next().is_some();
+        let names_scope = has_header || !request.query_string().is_empty();
+        if names_scope || !self.identity.has_provider() {
             return None;
         }
         let caller = self.identity.proven_caller(request);
@@ -153,7 +153,7 @@ impl Mcp {
     }
 }
 
-fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
+fn scope_in_query(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
     if query.expires.is_some() {
         let detail = "`expires` is for signed queries";
         return Some(Err(ApiError::InvalidParameter(detail.into())));
@@ -162,13 +162,13 @@ fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
     Some(scope.map_err(ApiError::from))
 }
 
-fn named_by(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>> {
-    let named = |kind, id: &[u8]| {
+fn scopes_in_headers(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>> {
+    let parse = |kind, id: &[u8]| {
         let id = std::str::from_utf8(id).map_err(|_| ScopeError::Name)?;
         Ok(format!("{kind}:{id}").parse()?)
     };
     SCOPE_HEADERS.into_iter().flat_map(move |(kind, header)| {
         let values = headers.get_all(header);
-        values.map(move |value| named(kind, value.as_bytes()))
+        values.map(move |value| parse(kind, value.as_bytes()))
     })
 }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_no_message_or_a_handshake_is_a_fault_of_its_own() {
+    fn each_invalid_message_of_a_batch_is_a_separate_fault() {
         let parts = read(r#"[7,{"id":1,"method":"ping"},{"id":2,"method":"initialize"}]"#);
         let parts = parts.ok().unwrap();
 

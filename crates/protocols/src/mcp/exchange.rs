@@ -33,7 +33,7 @@ pub(super) async fn answer<B: MessageBody + 'static>(
     });
     request.set_payload(Payload::from(Bytes::from(message.envelope)));
     let response = next.call(request).await?;
-    let response = whole(named_text(response).map_into_boxed_body()).await?;
+    let response = buffered(with_content_type(response).map_into_boxed_body()).await?;
     Ok(match (response.status(), undeclared) {
         // for a JSON body, the library's 415 means that the body is not a message
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, _) if is_json => {
@@ -76,7 +76,7 @@ pub(super) async fn answer_batch<B: MessageBody + 'static>(
         }
         let (http_request, response) = response.into_parts();
         if !is_notification {
-            let bytes = to_bytes(response.into_body()).await.map_err(broken)?;
+            let bytes = to_bytes(response.into_body()).await.map_err(aborted)?;
             answers.add(&bytes);
         }
         request = ServiceRequest::from_parts(http_request, Payload::None);
@@ -129,19 +129,19 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
 
 /// Reads the complete body of an answer that is not an event stream, so that the answer has a length and is counted
 /// like other answers.
-async fn whole(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
+async fn buffered(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     if content_type.is_some_and(|name| name == "text/event-stream") {
         return Ok(response);
     }
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
-    let bytes = to_bytes(body).await.map_err(broken)?;
+    let bytes = to_bytes(body).await.map_err(aborted)?;
     let response = response.set_body(BoxBody::new(bytes));
     Ok(ServiceResponse::new(request, response))
 }
 
-fn broken(_: Box<dyn std::error::Error>) -> ApiError {
+fn aborted(_: Box<dyn std::error::Error>) -> ApiError {
     ApiError::Internal {
         what: "the transport broke off an answer",
         source: None,
@@ -154,7 +154,7 @@ fn is_json(response: &ServiceResponse) -> bool {
 }
 
 /// Adds a content type to an error from the transport if the error has none.
-fn named_text<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
+fn with_content_type<B>(mut response: ServiceResponse<B>) -> ServiceResponse<B> {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();
     let has_type = headers

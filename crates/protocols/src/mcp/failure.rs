@@ -9,7 +9,7 @@ use threadkeep_web::ToProblem as _;
 
 /// Converts a service error. `data.code` contains the error code of the `/v1` API. The cause of a server error is only
 /// logged.
-pub(super) fn told(error: ServiceError) -> ErrorData {
+pub(super) fn error_data(error: ServiceError) -> ErrorData {
     let text = error.to_string();
     let problem = error.problem();
     let code = problem.code;
@@ -33,10 +33,10 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
 
 /// Converts a service error for a tool call. Also replaces the error code for missing resources, which revision
 /// 2026-07-28 removed. The library replaces that code for all methods except tool calls.
-pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
-    let mut told = told(error);
-    if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {
-        told.code = ErrorCode::INVALID_PARAMS;
+pub(super) fn tool_error(error: ServiceError, revision: Revision<'_>) -> ErrorData {
+    let mut data = error_data(error);
+    if revision.is_stateless() && data.code == ErrorCode::RESOURCE_NOT_FOUND {
+        data.code = ErrorCode::INVALID_PARAMS;
     }
-    told
+    data
 }

@@ -27,7 +27,7 @@ pub(super) async fn gate<B: MessageBody + 'static>(
         .app_data::<web::Data<Mcp>>()
         .ok_or(ApiError::NotFound)
         .and_then(|mcp| mcp.open(request.request()));
-    // the body of a rejected request is read but not kept (see `Body`)
+    // the body of a rejected request is read and discarded (see `Body`)
     let limit_bytes = opened.as_ref().map_or(0, |_| MESSAGE_MAX_BYTES);
     let body = Body::read(&mut request, limit_bytes).await;
     let admitted = opened.and_then(|opened| admit(&request, opened, &body));
@@ -48,8 +48,8 @@ fn admit(
     (scope, scopes): (Scope, ScopeService),
     body: &Body,
 ) -> Result<(Opened, Result<Messages, MessageFault>), ApiError> {
-    if let Scope::Kept(kept) = &scope
-        && let Some(thread) = kept.thread()
+    if let Scope::Kept(id) = &scope
+        && let Some(thread) = id.thread()
     {
         request.extensions_mut().insert(About(*thread));
     }
@@ -73,7 +73,7 @@ fn admit(
     Ok((opened, Messages::read(body.bytes()?, revision)))
 }
 
-/// Passes messages to the transport, which gets no other input.
+/// Passes messages to the library's transport, without the request's original body.
 async fn forward<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_taken_out_as_text() {
+    fn arguments_are_extracted_as_text() {
         let arguments = r#"{"by":9007199254740993,"n":1e400,"":[{"arguments":{}}]}"#;
         let call = |name: &str, arguments: &str| {
             format!(r#"{{"id":7,"params":{{"name":"x","{name}":{arguments}}},"method":"m"}}"#)
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays() {
+    fn everything_else_is_preserved() {
         for text in [
             "{}",
             r#"{"params":{}}"#,

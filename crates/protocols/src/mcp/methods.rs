@@ -19,12 +19,12 @@ pub(super) fn is_declared(method: &str, revision: Revision<'_>) -> bool {
 }
 
 pub(super) fn not_found(revision: Revision<'_>) -> ErrorData {
-    let others: &[&str] = if revision.is_stateless() {
+    let handshake: &[&str] = if revision.is_stateless() {
         &[]
     } else {
         &HANDSHAKE
     };
-    let methods = [&ALWAYS[..], others].concat().join(", ");
+    let methods = [&ALWAYS[..], handshake].concat().join(", ");
     let text = format!("This server has no such method. It has {methods}.");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
 }

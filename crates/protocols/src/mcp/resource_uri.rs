@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_read_back_from_its_name() {
+    fn every_key_survives_a_round_trip() {
         for key in ["user/name", "a.b-c_d~e", "", "é ?#%/{}\n"] {
             assert_eq!(Part::of(&of_key(key)), Some(Part::Key(key.into())));
         }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_none() {
+    fn other_uris_are_rejected() {
         for uri in [
             "",
             "threadkeep://tasks/",

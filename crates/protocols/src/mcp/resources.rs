@@ -6,7 +6,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use super::failure::told;
+use super::failure::error_data;
 use super::resource_uri::{self, KEY_TEMPLATE, Part, TASKS};
 use threadkeep_domain::scope::{KeyRule, Scope, ScopeId, ScopeKey};
 use threadkeep_service::tools::{Call, Tool, Toolbox};
@@ -29,7 +29,7 @@ pub(super) async fn list(
         keys: true,
         ..ScopeParts::default()
     };
-    let keys = scopes.read(scope, &parts).await.map_err(told)?.keys;
+    let keys = scopes.read(scope, &parts).await.map_err(error_data)?.keys;
     let start = after.as_ref().map_or(0, |after| {
         keys.partition_point(|key| key.as_str() <= after.as_str())
     });
@@ -60,12 +60,12 @@ pub(super) async fn read(
 ) -> Result<ReadResourceResult, ErrorData> {
     let contents = match (scope, Part::of(uri)) {
         (Scope::Kept(_), Some(Part::Tasks)) => {
-            let tasks = read_tasks(scopes, scope).await.map_err(told)?;
+            let tasks = read_tasks(scopes, scope).await.map_err(error_data)?;
             let contents = ResourceContents::text(tasks, uri);
             Some(contents.with_mime_type("application/json"))
         }
         (Scope::Kept(scope), Some(Part::Key(key))) => {
-            let value = read_key(scopes, scope, &key).await.map_err(told)?;
+            let value = read_key(scopes, scope, &key).await.map_err(error_data)?;
             value.map(|value| ResourceContents::text(value, uri))
         }
         _ => None,

@@ -10,7 +10,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp_actix_web::transport::on_request_extensions;
 
-use super::failure::of_call;
+use super::failure::tool_error;
 use super::lifecycle::{Lifecycle, SHARED_TTL_MS, implementation};
 use super::{Opened, methods, resources};
 use threadkeep_service::rates::RateSubject;
@@ -86,7 +86,7 @@ impl ServerHandler for Server {
         let tool = name.parse::<Tool>().ok()?;
         TOOLS
             .iter()
-            .find(|known| known.name == tool.as_str())
+            .find(|definition| definition.name == tool.as_str())
             .cloned()
     }
 
@@ -113,7 +113,7 @@ impl ServerHandler for Server {
         let call = tools.call_alone(&scope, call);
         let outcome = RateSubject::at(address).around(call).await;
         let lifecycle = Lifecycle::of(&context);
-        let outcome = outcome.map_err(|error| of_call(error, lifecycle.revision()))?;
+        let outcome = outcome.map_err(|error| tool_error(error, lifecycle.revision()))?;
         let mut result = match outcome {
             Outcome::Result(result) => CallToolResult::structured(result),
             Outcome::Mistake(text) => CallToolResult::error(vec![ContentBlock::text(text)]),

@@ -18,7 +18,7 @@ const QUERY: &str = "Query deserialize error: ";
 
 pub(super) fn read_json<T: DeserializeOwned>(json: &Json) -> Result<T, RelayError> {
     let read = serde_json::from_str::<Object<T>>(json.as_str());
-    let read = read.map_err(|error| RelayError::Validation(wrong(&error.to_string())));
+    let read = read.map_err(|error| RelayError::Validation(redacted(&error.to_string())));
     Ok(read?.0)
 }
 
@@ -27,8 +27,8 @@ pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Shortens serde's message by removing the value that the client sent, which may be long or private.
-pub(super) fn wrong(text: &str) -> String {
+/// Removes the value that the client sent from serde's message, because the value may be long or private.
+pub(super) fn redacted(text: &str) -> String {
     // the position refers to the compacted text, not to the text that the client sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     let text = text.strip_prefix(QUERY).unwrap_or(text);
@@ -81,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_is_not_said_again() {
+    fn error_messages_do_not_repeat_sent_values() {
         let long = "x".repeat(Excerpt::MAX_BYTES + 1);
-        for (text, said) in [
+        for (text, message) in [
             (
                 r#"invalid type: string "a: b, expected c", expected u64 at line 1 column 9"#,
                 "invalid type, expected u64",
@@ -106,7 +106,7 @@ mod tests {
             ),
             ("missing field `a` at line 1 column 2", "missing field `a`"),
         ] {
-            assert_eq!(wrong(text), said);
+            assert_eq!(redacted(text), message);
         }
     }
 }

@@ -29,7 +29,7 @@ impl Framed for ModelRelay {
 
     fn admit(&self, request: &HttpRequest) -> Result<(Arc<str>, u64), RelayError> {
         let key_name = key_name(self, request)?;
-        RateSubject::is_a_back_end();
+        RateSubject::exempt_address();
         Ok((key_name, Body::LIMIT_BYTES))
     }
 
@@ -38,7 +38,7 @@ impl Framed for ModelRelay {
         Ok(())
     }
 
-    fn mark<B>(response: &mut ServiceResponse<B>) {
+    fn add_headers<B>(response: &mut ServiceResponse<B>) {
         if let Some(id) = request_id(response.request()) {
             response.headers_mut().insert(REQUEST_ID, id);
         }

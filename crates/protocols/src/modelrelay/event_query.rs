@@ -9,12 +9,11 @@ use threadkeep_http::EVENT_STREAM;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const LIMIT_MAX: u32 = 10_000;
 
-/// The requested part of the stream.
-pub(super) struct Wanted {
+/// The requested part of a run's event stream.
+pub(super) struct EventQuery {
     /// Sequence number of the last run event that the reader has received.
     pub(super) seq: u64,
-    /// Sequence number of the last state event that the reader has received; `None` if the reader wants no state
-    /// events.
+    /// Sequence number of the last state event that the reader has received. `None` to omit state events.
     pub(super) state_seq: Option<u64>,
     pub(super) limit: Option<u32>,
     /// True if the stream stays open for later events.
@@ -34,7 +33,7 @@ struct Parameters {
     include_output: Option<String>,
 }
 
-impl Wanted {
+impl EventQuery {
     /// Parses the query. With `Last-Event-ID`, the stream resumes after that event.
     pub(super) fn of(request: &RelayRequest) -> Result<Self, RelayError> {
         let query: Parameters = request.query()?;
@@ -93,8 +92,8 @@ fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), Rela
         None => (id, None),
     };
     let read = |text: &str| {
-        let place = text.parse::<u64>();
-        place.map_err(|_| wrong_input("Last-Event-ID must be the id of an event of this run"))
+        let seq = text.parse::<u64>();
+        seq.map_err(|_| wrong_input("Last-Event-ID must be the id of an event of this run"))
     };
     Ok((Some(read(seq)?), state_seq.map(read).transpose()?))
 }

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::event_query::Wanted;
-use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
+use super::event_query::EventQuery;
+use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, state_event};
 use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
 use threadkeep_domain::Refusal;
@@ -26,7 +26,7 @@ use threadkeep_service::{Run, RunStatus, ServiceError};
 /// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Maximum number of state events in memory. Each event may contain a whole task list.
-const AT_ONCE: usize = 16;
+const STATE_EVENTS_MAX: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,13 +42,13 @@ enum Cut {
 struct Feed {
     relay: web::Data<ModelRelay>,
     run: Run,
-    wanted: Wanted,
+    query: EventQuery,
     queue: VecDeque<Line>,
-    /// The next state events. Each event is rendered just before it is sent. The worker's other tasks run in between,
-    /// because a large task list takes a while to render.
-    told: VecDeque<StoredItem>,
+    /// The next state events, rendered one at a time. The worker's other tasks run in between, because rendering a
+    /// large task list is slow.
+    state_items: VecDeque<StoredItem>,
     /// True if the stream ends after the queued events.
-    is_last: bool,
+    is_ending: bool,
     failing_since: Option<Instant>,
     silent_since: Instant,
     stop: CancellationToken,
@@ -57,9 +57,9 @@ struct Feed {
 /// `GET /runs/{id}/events`
 pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id: Uuid = request.id()?;
-    let wanted = Wanted::of(&request)?;
+    let query = EventQuery::of(&request)?;
     let run = request.protocol.runs.get(id).await?;
-    let media_type = if wanted.as_sse {
+    let media_type = if query.as_sse {
         EVENT_STREAM
     } else {
         "application/x-ndjson"
@@ -68,10 +68,10 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
         stop: request.protocol.events.streams_end(),
         relay: request.protocol,
         run,
-        wanted,
+        query,
         queue: VecDeque::new(),
-        told: VecDeque::new(),
-        is_last: false,
+        state_items: VecDeque::new(),
+        is_ending: false,
         failing_since: None,
         silent_since: Instant::now(),
     };
@@ -83,19 +83,19 @@ impl Feed {
     async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
         let heartbeat = self.relay.events.heartbeat();
         loop {
-            if self.wanted.limit == Some(0) {
+            if self.query.limit == Some(0) {
                 return Ok(None);
             }
             if let Some(line) = self.queue.pop_front() {
                 return Ok(Some(self.send(&line)));
             }
-            if let Some(item) = self.told.pop_front() {
+            if let Some(item) = self.state_items.pop_front() {
                 yield_now().await;
-                let line = told(&self.run, self.wanted.seq, &item);
+                let line = state_event(&self.run, self.query.seq, &item);
                 let line = line.map_err(|error| lost(&error.into()))?;
                 return Ok(Some(self.send(&line)));
             }
-            if self.is_last {
+            if self.is_ending {
                 return Ok(None);
             }
             if self.fill().await? {
@@ -103,22 +103,22 @@ impl Feed {
             }
             if self.silent_since.elapsed() >= heartbeat {
                 self.silent_since = Instant::now();
-                let silence = if self.wanted.as_sse { COMMENT } else { "\n" };
+                let silence = if self.query.as_sse { COMMENT } else { "\n" };
                 return Ok(Some(Bytes::from_static(silence.as_bytes())));
             }
             tokio::select! {
                 () = sleep(POLL_EVERY) => {}
                 // clients of server-sent events reconnect automatically
                 () = self.stop.cancelled() => {
-                    return if self.wanted.as_sse { Ok(None) } else { Err(Cut::Stopped) };
+                    return if self.query.as_sse { Ok(None) } else { Err(Cut::Stopped) };
                 }
             }
-            self.look().await?;
+            self.refresh().await?;
         }
     }
 
     /// Reads the current state of the run.
-    async fn look(&mut self) -> Result<(), Cut> {
+    async fn refresh(&mut self) -> Result<(), Cut> {
         match self.relay.runs.get(self.run.id).await {
             Ok(run) => {
                 self.failing_since = None;
@@ -131,14 +131,14 @@ impl Feed {
 
     /// Queues new events of the run. Returns whether there is an event to send or the stream has ended.
     async fn fill(&mut self) -> Result<bool, Cut> {
-        if self.wanted.seq < STARTED_SEQ {
-            self.wanted.seq = STARTED_SEQ;
-            let line = started(&self.run, self.wanted.state_seq);
+        if self.query.seq < STARTED_SEQ {
+            self.query.seq = STARTED_SEQ;
+            let line = started(&self.run, self.query.state_seq);
             self.queue.push_back(line);
             return Ok(true);
         }
-        if let Some(after) = self.wanted.state_seq
-            && after < self.run.last_told
+        if let Some(after) = self.query.state_seq
+            && after < self.run.last_event_seq
         {
             match self.fill_state(after).await {
                 Ok(is_more) => return Ok(is_more),
@@ -149,25 +149,25 @@ impl Feed {
             }
         }
         if self.run.status != RunStatus::Running {
-            self.is_last = true;
-            if self.wanted.seq < ENDED_SEQ {
-                self.queue.extend(ended(&self.run, self.wanted.state_seq));
+            self.is_ending = true;
+            if self.query.seq < ENDED_SEQ {
+                self.queue.extend(ended(&self.run, self.query.state_seq));
             }
         }
-        self.is_last |= !self.wanted.waits;
-        Ok(self.is_last)
+        self.is_ending |= !self.query.waits;
+        Ok(self.is_ending)
     }
 
     async fn fill_state(&mut self, after: u64) -> Result<bool, ServiceError> {
         let id = self.run.id;
-        let items = self.relay.runs.told(id, after, AT_ONCE).await?;
+        let items = self.relay.runs.told(id, after, STATE_EVENTS_MAX).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced the requested events, and the next read finds the newer events
-            self.wanted.state_seq = Some(self.run.last_told);
+            // newer events have replaced the requested ones, and the next read finds them
+            self.query.state_seq = Some(self.run.last_event_seq);
             return Ok(true);
         };
-        self.wanted.state_seq = Some(last.seq);
-        self.told.extend(items);
+        self.query.state_seq = Some(last.seq);
+        self.state_items.extend(items);
         Ok(true)
     }
 
@@ -183,7 +183,7 @@ impl Feed {
 
     fn send(&mut self, line: &Line) -> Bytes {
         self.silent_since = Instant::now();
-        if let Some(limit) = &mut self.wanted.limit {
+        if let Some(limit) = &mut self.query.limit {
             *limit -= 1;
         }
         let Line {
@@ -192,7 +192,7 @@ impl Feed {
             seq,
             state_seq,
         } = line;
-        let text = match (self.wanted.as_sse, state_seq) {
+        let text = match (self.query.as_sse, state_seq) {
             (false, _) => format!("{json}\n"),
             (true, None) => format!("event: {event}\nid: {seq}\ndata: {json}\n\n"),
             (true, Some(state_seq)) => {
@@ -222,7 +222,7 @@ mod tests {
     use threadkeep_identity::ApiKeys;
     use threadkeep_service::tools::Toolbox;
     use threadkeep_service::{
-        Making, RunPlan, RunService, ScopeService, SessionService, StateHandleService,
+        Creation, RunPlan, RunService, ScopeService, SessionService, StateHandleService,
         ThreadService,
     };
     use threadkeep_store::{Backend, Clock};
@@ -263,12 +263,12 @@ mod tests {
             session_id: None,
             state_id: None,
         };
-        let run = relay.runs.create(&Making::new(), plan).await.unwrap();
+        let run = relay.runs.create(&Creation::new(), plan).await.unwrap();
         Feed {
             stop: relay.events.streams_end(),
             relay: web::Data::new(relay),
             run,
-            wanted: Wanted {
+            query: EventQuery {
                 seq: STARTED_SEQ,
                 state_seq: None,
                 limit: None,
@@ -276,15 +276,15 @@ mod tests {
                 as_sse,
             },
             queue: VecDeque::new(),
-            told: VecDeque::new(),
-            is_last: false,
+            state_items: VecDeque::new(),
+            is_ending: false,
             failing_since: None,
             silent_since: Instant::now(),
         }
     }
 
     #[actix_web::test]
-    async fn a_reader_who_waits_gets_what_the_clients_pass_over() {
+    async fn a_waiting_reader_gets_keepalives() {
         for (as_sse, silence) in [(false, "\n"), (true, COMMENT)] {
             let mut feed = feed(as_sse).await;
 
@@ -296,10 +296,10 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn others_have_their_turn_before_each_event_of_the_state() {
+    async fn other_tasks_run_before_each_state_event() {
         let mut feed = feed(false).await;
         for seq in [1, 2] {
-            feed.told.push_back(StoredItem {
+            feed.state_items.push_back(StoredItem {
                 seq,
                 id: seq.to_string().parse().unwrap(),
                 value: Json::parse(r#"{"type":"kv_updated","keys":null}"#).unwrap(),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_run_that_is_gone_cuts_the_stream() {
+    async fn a_deleted_run_cuts_the_stream() {
         let mut feed = feed(false).await;
         feed.silent_since += Duration::from_secs(60);
         feed.run.id = Uuid::nil();

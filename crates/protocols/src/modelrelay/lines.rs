@@ -12,7 +12,7 @@ use threadkeep_domain::scope::{StoredItem, TaskList};
 use threadkeep_service::{Digested, Run, RunStatus};
 use threadkeep_store::StoreError;
 
-/// An event, and the position of a reader that has received the event.
+/// An event, and the sequence numbers from which its reader can resume.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) event: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Line {
     pub(super) json: String,
     /// Sequence number of the last run event.
     pub(super) seq: u64,
-    /// Sequence number of the last state event; `None` if the reader wants no state events.
+    /// Sequence number of the last state event. `None` if the stream omits state events.
     pub(super) state_seq: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
 
 /// Renders a state event. `kv_updated` contains the changed keys (null means all keys), and `task_list_updated`
 /// contains the whole list.
-pub(super) fn told(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
+pub(super) fn state_event(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
     let value: Value = serde_json::from_str(item.value.as_str()).map_err(|_| corrupt())?;
     let plan_hash = &run.plan.plan_hash;
@@ -151,10 +151,10 @@ mod tests {
 
         assert!(ascii.is_ascii());
         assert!(ascii.contains(r"\ud83d\ude00"), "{ascii}");
-        let (back, whole): (Value, Value) = (
+        let (back, original): (Value, Value) = (
             serde_json::from_str(&ascii).unwrap(),
             serde_json::from_str(&json).unwrap(),
         );
-        assert_eq!(back, whole);
+        assert_eq!(back, original);
     }
 }

@@ -3,13 +3,13 @@ use actix_web::web;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::bodies::{read_json, read_uuid, wrong};
+use super::bodies::{read_json, read_uuid, redacted};
 use super::envelope::{bytes_of, client_request_id, is_token};
 use super::error::wrong_input;
 use super::{ModelRelay, RelayError};
 use crate::frame::Admitted;
 use threadkeep_domain::{Fingerprint, Json};
-use threadkeep_service::Making;
+use threadkeep_service::Creation;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -34,7 +34,7 @@ impl RelayRequest {
 
     pub(super) fn query<Q: DeserializeOwned>(&self) -> Result<Q, RelayError> {
         let query = web::Query::<Q>::from_query(self.request.query_string());
-        let query = query.map_err(|error| wrong_input(wrong(&error.to_string())))?;
+        let query = query.map_err(|error| wrong_input(redacted(&error.to_string())))?;
         Ok(query.into_inner())
     }
 
@@ -58,7 +58,7 @@ impl RelayRequest {
 
     /// Returns the identity of the object to create, which is the same for a repeated request. The identity is derived
     /// from the API key, `kind`, and the first of these that is present: `key`, `Idempotency-Key`, the request's id.
-    pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
+    pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Creation, RelayError> {
         let key = match key {
             Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
             Some(_) => return Err(malformed_key("options.idempotency_key")),
@@ -68,12 +68,12 @@ impl RelayRequest {
             },
         };
         let Some(key) = key else {
-            return Ok(Making::new());
+            return Ok(Creation::new());
         };
         let parts = [kind.as_bytes(), self.key_name(), key];
         let ring = &self.protocol.ring;
         let entropy = ring.digest("threadkeep made by modelrelay", &parts);
-        Ok(Making::recognized(entropy, self.fingerprint()))
+        Ok(Creation::recognized(entropy, self.fingerprint()))
     }
 
     /// Returns the idempotency key: 1 to 128 visible ASCII characters.

@@ -18,7 +18,7 @@ impl ModelRelay {
         config.app_data(web::Data::new(self.clone()));
         for root in ROOTS {
             let families = FAMILIES.into_iter();
-            let responses = self.responses.is_some().then_some(TURNS);
+            let responses = self.responses.is_some().then_some(RESPONSES);
             for (below, routes) in families.chain(responses) {
                 config.service(
                     web::scope(&format!("{root}{below}"))
@@ -46,7 +46,7 @@ const FAMILIES: [(&str, Routes); 4] = [
 ];
 
 /// Routes that exist only if models are configured.
-const TURNS: (&str, Routes) = ("/responses", response_routes);
+const RESPONSES: (&str, Routes) = ("/responses", response_routes);
 
 fn handle_routes(config: &mut ServiceConfig) {
     config

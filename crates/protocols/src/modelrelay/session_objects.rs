@@ -90,11 +90,11 @@ pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
 pub(super) fn message_object(message: &StoredItem) -> String {
     let id = &message.id;
     let seq = message.seq;
-    let kept = message.value.as_str();
-    let kept = kept
+    let members = message.value.as_str();
+    let members = members
         .strip_prefix('{')
-        .and_then(|kept| kept.strip_suffix('}'));
-    let kept = kept.unwrap_or_default();
+        .and_then(|members| members.strip_suffix('}'));
+    let members = members.unwrap_or_default();
     let created_at = rfc3339(message.at_ms).unwrap_or_default();
-    format!(r#"{{"id":"{id}","seq":{seq},{kept},"created_at":"{created_at}"}}"#)
+    format!(r#"{{"id":"{id}","seq":{seq},{members},"created_at":"{created_at}"}}"#)
 }

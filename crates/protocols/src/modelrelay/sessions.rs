@@ -69,8 +69,8 @@ pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse,
 /// `GET /sessions/{id}`
 pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let sessions = &request.protocol.sessions;
-    let said = sessions.conversation(request.id()?).await?;
-    let json = SessionObject::of(&said.session).with_messages(&said.messages);
+    let conversation = sessions.conversation(request.id()?).await?;
+    let json = SessionObject::of(&conversation.session).with_messages(&conversation.messages);
     Ok(json_text(HttpResponse::Ok(), json))
 }
 
@@ -86,11 +86,11 @@ pub(super) async fn patch_session(request: RelayRequest) -> Result<HttpResponse,
 pub(super) async fn clear_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let body: ClearingBody = request.json_or_nothing()?;
-    let what = Clearing {
+    let clearing = Clearing {
         tool_state: body.tool_state,
         keep_unfinished: body.keep_unfinished,
     };
-    let session = request.protocol.sessions.clear(id, what).await?;
+    let session = request.protocol.sessions.clear(id, clearing).await?;
     Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
 }
 

@@ -60,19 +60,19 @@ pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, Re
     let scope = body.scope(&request).await?;
     let calls = named.iter().enumerate().filter_map(|(index, named)| {
         Some(Call {
-            idempotency: request.repeat(index),
+            idempotency: request.call_key(index),
             ..Call::new(named.tool?, named.arguments)
         })
     });
     let calls: Vec<_> = calls.collect();
     request.idempotency_key()?;
-    let answered = request.protocol.tools.call_all(&scope, &calls).await?;
-    let mut answered = answered.into_iter();
+    let outcomes = request.protocol.tools.call_all(&scope, &calls).await?;
+    let mut outcomes = outcomes.into_iter();
     let results: Vec<_> = named
         .iter()
         .map(|named| {
-            let answered = named.tool.and_then(|_| answered.next());
-            let outcome = answered.map(|answered| answered.outcome);
+            let ran = named.tool.and_then(|_| outcomes.next());
+            let outcome = ran.map(|ran| ran.outcome);
             named.result(outcome.unwrap_or_else(unknown_tool))
         })
         .collect();
@@ -147,7 +147,7 @@ fn unknown_tool() -> Outcome {
 impl RelayRequest {
     /// Returns the idempotency key of the call at `index`. Each call has its own key, so that a retry does not repeat
     /// calls that succeeded.
-    fn repeat(&self, index: usize) -> Option<IdempotencyKey> {
+    fn call_key(&self, index: usize) -> Option<IdempotencyKey> {
         let key = self.idempotency_key().ok()??;
         let index = (index as u64).to_be_bytes();
         Some(IdempotencyKey {

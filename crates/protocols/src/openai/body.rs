@@ -54,7 +54,7 @@ impl ObjectBody {
     }
 
     /// Returns the items. At least one item is required.
-    pub(super) fn some_items(
+    pub(super) fn nonempty_items(
         &self,
         request: Option<IdempotencyKey>,
     ) -> Result<Vec<HistoryItem>, Fault> {
@@ -81,9 +81,9 @@ pub(super) fn object(json: &str, at: impl Into<String>) -> Result<(), Fault> {
 
 /// Returns a required string member of the object at `at`.
 pub(super) fn required(object: &str, name: &str, at: &str) -> Result<String, Fault> {
-    let place = format!("{at}.{name}");
-    let value = given(object, name).ok_or_else(|| Fault::missing(&place))?;
-    string(value, &place)
+    let path = format!("{at}.{name}");
+    let value = given(object, name).ok_or_else(|| Fault::missing(&path))?;
+    string(value, &path)
 }
 
 /// Decodes a JSON string.
@@ -96,8 +96,8 @@ pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
             "a string" => "one that is not Unicode",
             kind => kind,
         };
-        let wanted = format!("a string, but got {got}");
-        Fault::wrong_type(param, &wanted)
+        let expected = format!("a string, but got {got}");
+        Fault::wrong_type(param, &expected)
     })
 }
 

@@ -14,13 +14,13 @@ pub(super) fn edited(object: &str, edits: &[Edit<'_>]) -> String {
         .map(|edit| edit.name.len() + edit.json.len() + 4)
         .sum();
     let mut text = String::with_capacity(object.len() + added);
-    let mut is_placed = vec![false; edits.len()];
+    let mut is_done = vec![false; edits.len()];
     let mut separator = '{';
     for (key, value) in members(object) {
         let edit = edits.iter().position(|edit| is_named(key, edit.name));
         let value = match edit {
             Some(index) => {
-                is_placed[index] = true;
+                is_done[index] = true;
                 edits[index].json
             }
             None => value,
@@ -31,7 +31,7 @@ pub(super) fn edited(object: &str, edits: &[Edit<'_>]) -> String {
         text.push_str(value);
         separator = ',';
     }
-    for (edit, _) in edits.iter().zip(is_placed).filter(|(_, placed)| !placed) {
+    for (edit, _) in edits.iter().zip(is_done).filter(|(_, done)| !done) {
         text.push(separator);
         text.push('"');
         text.push_str(edit.name);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn new_members_come_last_and_others_keep_their_place() {
+    fn edits_append_new_members_and_preserve_the_order() {
         for (object, edits, expected) in [
             ("{}", &[][..], "{}"),
             ("{}", &[("a", "1"), ("b", "[]")], r#"{"a":1,"b":[]}"#),

@@ -38,7 +38,7 @@ impl Framed for OpenAi {
         Ok(())
     }
 
-    fn mark<B>(response: &mut ServiceResponse<B>) {
+    fn add_headers<B>(response: &mut ServiceResponse<B>) {
         let should_retry = should_retry(response);
         let session = session_of(response.request());
         let headers = response.headers_mut();
@@ -57,7 +57,7 @@ impl Framed for OpenAi {
 fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
     let error = response.response().error();
     let error = error.and_then(|error| error.as_error::<OpenAiError>());
-    if error.is_some_and(OpenAiError::passes) {
+    if error.is_some_and(OpenAiError::is_temporary) {
         return Some(true);
     }
     let request = response.request();

@@ -45,7 +45,7 @@ pub enum OpenAiError {
     UnknownCursor,
     /// A model response that ended without an answer.
     #[error("{0}")]
-    Turn(Arc<ResponseError>),
+    Response(Arc<ResponseError>),
     /// A failed model response. Its message may come from an upstream, so only the caller may see it.
     #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
@@ -89,13 +89,13 @@ impl Row {
 
 impl From<Arc<ResponseError>> for OpenAiError {
     fn from(error: Arc<ResponseError>) -> Self {
-        Self::Turn(error)
+        Self::Response(error)
     }
 }
 
 impl From<ResponseError> for OpenAiError {
     fn from(error: ResponseError) -> Self {
-        Self::Turn(Arc::new(error))
+        Self::Response(Arc::new(error))
     }
 }
 
@@ -124,7 +124,7 @@ impl OpenAiError {
     }
 
     /// Converts the error of a request that runs a response, because such requests have additional error codes.
-    pub(super) fn of_turn(self) -> Self {
+    pub(super) fn of_response_request(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
             error => error,
@@ -144,16 +144,16 @@ impl OpenAiError {
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Returns whether a retry can succeed later, even though the error's status suggests otherwise.
-    pub(super) fn passes(&self) -> bool {
-        matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
+    /// Returns whether a retry can succeed, although the status of the error suggests otherwise.
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Response(error) if matches!(**error, ResponseError::Locked { .. }))
     }
 
     /// Returns whether a response may already have run calls that a repeated request would run again.
     pub(super) fn may_have_run_calls(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
-            Self::Turn(error) => matches!(
+            Self::Response(error) => matches!(
                 **error,
                 ResponseError::Failed(_)
                     | ResponseError::Stopping
@@ -169,7 +169,7 @@ impl OpenAiError {
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::Failed { failure, .. } => failure.retry_after_seconds,
-            Self::Turn(error) => match &**error {
+            Self::Response(error) => match &**error {
                 ResponseError::Failed(failure) => failure.retry_after_seconds,
                 ResponseError::Locked { .. }
                 | ResponseError::TooMany
@@ -184,7 +184,7 @@ impl OpenAiError {
     /// Returns the running response that blocks the request.
     fn running_response(&self) -> Option<ResponseId> {
         match self {
-            Self::Turn(error) => match **error {
+            Self::Response(error) => match **error {
                 ResponseError::Locked { by, .. } => by,
                 _ => None,
             },
@@ -217,7 +217,7 @@ impl OpenAiError {
 
     fn message(&self) -> String {
         match self {
-            Self::Turn(error) => turn_message(error),
+            Self::Response(error) => response_error_message(error),
             Self::Failed { failure, .. } => failure.message.clone(),
             error => error.to_string(),
         }
@@ -248,7 +248,7 @@ impl OpenAiError {
                     .at("previous_response_id")
             }
             Self::UnknownCursor => row(StatusCode::NOT_FOUND, None).at("after"),
-            Self::Turn(error) => row_of_turn(error, row),
+            Self::Response(error) => row_of_response_error(error, row),
             Self::Failed { failure, .. } => row_of_failure(failure, row),
             Self::UnknownUrl { .. } => row(StatusCode::NOT_FOUND, Some("unknown_url")),
         }
@@ -266,7 +266,7 @@ fn served(has_models: bool) -> &'static str {
 }
 
 /// Returns the row for a response without an answer.
-fn row_of_turn(
+fn row_of_response_error(
     error: &ResponseError,
     row: impl Fn(StatusCode, Option<&'static str>) -> Row,
 ) -> Row {
@@ -303,7 +303,7 @@ fn row_of_turn(
     }
 }
 
-fn turn_message(error: &ResponseError) -> String {
+fn response_error_message(error: &ResponseError) -> String {
     match error {
         ResponseError::NoModel => "The model does not exist or is not configured.".into(),
         ResponseError::NoResponse => "Response not found.".into(),
@@ -356,7 +356,7 @@ fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static st
 
 fn row_of(error: &ApiError) -> Row {
     let problem = error.problem();
-    // `turn_taken` becomes 503, because clients retry a 503 but not a 400, and the turn ends soon
+    // `turn_taken` becomes 503, because clients retry a 503 but not a 400, and the turn (the thread's lease) ends soon
     let (status, kind, code) = match (problem.status, problem.code) {
         (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
         (StatusCode::UNAUTHORIZED, _) => {

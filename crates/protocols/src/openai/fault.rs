@@ -23,22 +23,26 @@ impl Fault {
         Self::new("missing_required_parameter", param, message)
     }
 
-    pub(super) fn wrong_type(param: impl Into<String>, wanted: &str) -> Self {
+    pub(super) fn wrong_type(param: impl Into<String>, expected: &str) -> Self {
         let param = param.into();
-        let message = format!("Invalid type for '{param}': expected {wanted}.");
+        let message = format!("Invalid type for '{param}': expected {expected}.");
         Self::new("invalid_type", param, message)
     }
 
     /// Returns the fault for a value that this server rejects, although other servers accept it.
-    pub(super) fn unsupported(code: &'static str, param: impl Into<String>, wanted: &str) -> Self {
+    pub(super) fn unsupported(
+        code: &'static str,
+        param: impl Into<String>,
+        expected: &str,
+    ) -> Self {
         let param = param.into();
-        let message = format!("Unsupported value for '{param}': expected {wanted}.");
+        let message = format!("Unsupported value for '{param}': expected {expected}.");
         Self::new(code, param, message)
     }
 
-    pub(super) fn wrong_value(param: impl Into<String>, wanted: &str) -> Self {
+    pub(super) fn wrong_value(param: impl Into<String>, expected: &str) -> Self {
         let param = param.into();
-        let message = format!("Invalid value for '{param}': expected {wanted}.");
+        let message = format!("Invalid value for '{param}': expected {expected}.");
         Self::new("invalid_value", param, message)
     }
 }

@@ -19,7 +19,7 @@ pub(super) async fn add_items(request: OpenAiRequest) -> Result<HttpResponse, Op
         ..request.options()?
     };
     let body = ObjectBody::read(request.text()?)?;
-    let items = body.some_items(options.idempotency)?;
+    let items = body.nonempty_items(options.idempotency)?;
     let operations: Vec<_> = items.iter().cloned().map(Operation::Append).collect();
     let protocol = &request.protocol;
     let limit = protocol.scopes.policy(&ScopeId::Thread(id)).history;
@@ -35,7 +35,7 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
     let id = request.conversation()?;
     let query = ListQuery::read(request.query())?;
     let after = match &query.after {
-        Some(after) => Some(place_of(&request, &id, after).await?),
+        Some(after) => Some(seq_of(&request, &id, after).await?),
         None => None,
     };
     let from = match query.is_ascending {
@@ -53,12 +53,12 @@ pub(super) async fn list_items(request: OpenAiRequest) -> Result<HttpResponse, O
 }
 
 /// Returns the sequence number of an item that is or was in the conversation.
-async fn place_of(request: &OpenAiRequest, id: &ThreadId, item: &str) -> Result<u64, OpenAiError> {
+async fn seq_of(request: &OpenAiRequest, id: &ThreadId, item: &str) -> Result<u64, OpenAiError> {
     let item: Option<ItemId> = item.parse().ok();
     if let Some(item) = item {
         let (scopes, scope) = (&request.protocol.scopes, ScopeId::Thread(*id));
-        if let Some(place) = scopes.find_item(&scope, &item).await? {
-            return Ok(place.seq);
+        if let Some(position) = scopes.find_item(&scope, &item).await? {
+            return Ok(position.seq);
         }
     }
     find(request, id).await?;
@@ -70,15 +70,19 @@ pub(super) async fn get_item(request: OpenAiRequest) -> Result<HttpResponse, Ope
     let id = request.conversation()?;
     let scope = ScopeId::Thread(id);
     let scopes = &request.protocol.scopes;
-    if let Some(wanted) = request.item()
-        && let Some(place) = scopes.find_item(&scope, &wanted).await?
-        && !place.is_removed
+    if let Some(requested) = request.item()
+        && let Some(position) = scopes.find_item(&scope, &requested).await?
+        && !position.is_removed
     {
-        let from = HistoryFrom::After(place.seq - 1);
+        let from = HistoryFrom::After(position.seq - 1);
         let history = scopes.history(&scope, from, 1).await?;
         // the item may have been removed since it was found
-        if let Some(kept) = history.items.first().filter(|kept| kept.id == wanted) {
-            return Ok(answer(item(kept).into_owned(), false));
+        if let Some(stored) = history
+            .items
+            .first()
+            .filter(|stored| stored.id == requested)
+        {
+            return Ok(answer(item(stored).into_owned(), false));
         }
     }
     find(&request, &id).await?;

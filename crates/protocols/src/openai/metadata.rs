@@ -12,8 +12,8 @@ pub(super) const MAX_BYTES: u64 =
 
 pub(super) fn read_metadata(object: &str) -> Result<Json, Fault> {
     if !object.starts_with('{') {
-        let wanted = format!("an object, but got {}", kind_of(object));
-        return Err(Fault::wrong_type("metadata", &wanted));
+        let expected = format!("an object, but got {}", kind_of(object));
+        return Err(Fault::wrong_type("metadata", &expected));
     }
     let count = members(object).count();
     if count > PAIRS_MAX {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_count_and_not_bytes() {
+    fn limits_count_characters_not_bytes() {
         let full = |pairs: usize, key: usize, value: usize| {
             let pairs = (0..pairs).map(|pair| {
                 let key = format!("{pair:02}{}", "😀".repeat(key - 2));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_texts() {
+    fn values_must_be_strings() {
         for bad in ["1", "null", "[]", "{}", "true", r#""\ud800""#] {
             let refused = code(&format!(r#"{{"a":{bad}}}"#));
             assert_eq!(refused, Err(("invalid_type", "metadata.a".into())), "{bad}");

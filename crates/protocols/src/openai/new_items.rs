@@ -58,45 +58,45 @@ pub(super) fn complete_item(
     at: &str,
     make_id: impl FnOnce(&str) -> String,
 ) -> Result<HistoryItem, Fault> {
-    let place = |name: &str| format!("{at}{name}");
+    let path = |name: &str| format!("{at}{name}");
     if !item.starts_with('{') {
         return Err(Fault::wrong_type(
-            place(""),
+            path(""),
             &format!("an object, but got {}", kind_of(item)),
         ));
     }
     let given = Members::of(item);
     let kind = match (given.kind, given.role) {
-        (Some(kind), _) => string(kind, &place(".type"))?,
+        (Some(kind), _) => string(kind, &path(".type"))?,
         (None, Some(_)) => MESSAGE.into(),
-        (None, None) => return Err(Fault::missing(place(".type"))),
+        (None, None) => return Err(Fault::missing(path(".type"))),
     };
     if kind == ITEM_REFERENCE {
-        let wanted = "an item, not a reference to one that is stored elsewhere";
-        return Err(Fault::wrong_value(place(".type"), wanted));
+        let expected = "an item, not a reference to one that is stored elsewhere";
+        return Err(Fault::wrong_value(path(".type"), expected));
     }
     let content = match kind.as_str() {
-        MESSAGE => given.message_content(&place)?,
+        MESSAGE => given.message_content(&path)?,
         _ => None,
     };
-    let own = given.id.map(|id| string(id, &place(".id"))).transpose()?;
-    let id: ItemId = match own.filter(|id| !id.is_empty()) {
+    let sent_id = given.id.map(|id| string(id, &path(".id"))).transpose()?;
+    let id: ItemId = match sent_id.filter(|id| !id.is_empty()) {
         Some(id) => id
             .parse()
-            .map_err(|_| Fault::wrong_value(place(".id"), "1 to 128 visible ASCII characters"))?,
+            .map_err(|_| Fault::wrong_value(path(".id"), "1 to 128 visible ASCII characters"))?,
         None => make_id(&kind)
             .parse()
             .expect("prefixes and digits are visible"),
     };
-    let made_id = format!("\"{id}\"");
+    let id_json = format!("\"{id}\"");
     let mut edits = Vec::with_capacity(4);
     let mut edit = |is_needed: bool, name, json| {
         if is_needed {
             edits.push(Edit { name, json });
         }
     };
-    let is_made = given.id.is_none_or(|id| id == "\"\"");
-    edit(is_made, "id", &made_id);
+    let is_generated = given.id.is_none_or(|id| id == "\"\"");
+    edit(is_generated, "id", &id_json);
     edit(given.kind.is_none(), "type", "\"message\"");
     edit(
         content.is_some(),
@@ -115,7 +115,7 @@ impl<'a> Members<'a> {
     fn of(item: &'a str) -> Self {
         let mut found = Self::default();
         for (key, value) in members(item) {
-            let place = if is_named(key, "type") {
+            let member = if is_named(key, "type") {
                 &mut found.kind
             } else if is_named(key, "role") {
                 &mut found.role
@@ -128,17 +128,17 @@ impl<'a> Members<'a> {
             } else {
                 continue;
             };
-            *place = Some(value).filter(|value| *value != "null");
+            *member = Some(value).filter(|value| *value != "null");
         }
         found
     }
 
     /// Converts a message's content from text to a list. Returns `None` if the content already is a list.
-    fn message_content(&self, place: &impl Fn(&str) -> String) -> Result<Option<String>, Fault> {
-        let role = self.role.ok_or_else(|| Fault::missing(place(".role")))?;
-        let role = string(role, &place(".role"))?;
+    fn message_content(&self, path: &impl Fn(&str) -> String) -> Result<Option<String>, Fault> {
+        let role = self.role.ok_or_else(|| Fault::missing(path(".role")))?;
+        let role = string(role, &path(".role"))?;
         let content = self.content;
-        let content = content.ok_or_else(|| Fault::missing(place(".content")))?;
+        let content = content.ok_or_else(|| Fault::missing(path(".content")))?;
         match content.as_bytes()[0] {
             b'[' => Ok(None),
             b'"' if role == "assistant" => Ok(Some(format!(
@@ -147,7 +147,7 @@ impl<'a> Members<'a> {
             b'"' => Ok(Some(format!(
                 r#"[{{"type":"input_text","text":{content}}}]"#
             ))),
-            _ => Err(Fault::wrong_type(place(".content"), "a string or an array")),
+            _ => Err(Fault::wrong_type(path(".content"), "a string or an array")),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_stored_as_it_was_sent_except_for_what_it_lacks() {
+    fn an_item_is_stored_as_sent_with_missing_members_added() {
         for (sent, stored) in [
             (
                 r#"{"id":"a","role":"user","content":"h\u0069","n":1.0}"#,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_made_where_there_is_none() {
+    fn a_missing_id_is_generated() {
         for (sent, prefix) in [
             (r#"{"type":"reasoning"}"#, "rs_"),
             (r#"{"type":"mcp_call","id":null}"#, "mcp_"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_place() {
+    fn a_fault_names_the_parameter() {
         let good = r#"{"type":"x"}"#;
         let many = vec![good; 21].join(",");
         for (list, code, param) in [

@@ -29,14 +29,14 @@ pub(super) fn deleted(id: &ThreadId) -> String {
 
 /// Renders a history item. Clients of other APIs may have added JSON values that are not items. Such a value becomes a
 /// member of a new item.
-pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
-    let value = kept.value.as_str();
-    let id = quoted(kept.id.as_str());
+pub(super) fn item(stored: &StoredItem) -> Cow<'_, str> {
+    let value = stored.value.as_str();
+    let id = quoted(stored.id.as_str());
     if !member(value, "type").is_some_and(|kind| kind.starts_with('"')) {
         return Cow::Owned(foreign(&id, value));
     }
     match member(value, "id") {
-        Some(own) if text_of(own).as_deref() == Some(kept.id.as_str()) => Cow::Borrowed(value),
+        Some(own) if text_of(own).as_deref() == Some(stored.id.as_str()) => Cow::Borrowed(value),
         None => {
             let edit = Edit {
                 name: "id",
@@ -63,13 +63,13 @@ pub(super) fn added(items: &[HistoryItem]) -> String {
 pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     let mut bytes = 0;
     let mut shown = Vec::with_capacity(limit.min(items.len()));
-    for kept in items.iter().take(limit) {
-        let text = item(kept);
+    for stored in items.iter().take(limit) {
+        let text = item(stored);
         bytes += text.len();
         if bytes > PAGE_MAX_BYTES && !shown.is_empty() {
             break;
         }
-        shown.push((kept.id.as_str(), text));
+        shown.push((stored.id.as_str(), text));
     }
     let has_more = shown.len() < items.len();
     list(shown, has_more)
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use threadkeep_domain::Json;
 
-    fn kept(id: &str, value: &str) -> StoredItem {
+    fn stored_item(id: &str, value: &str) -> StoredItem {
         StoredItem {
             seq: 1,
             id: id.parse().unwrap(),
@@ -118,7 +118,8 @@ mod tests {
             r#"{{"type":"x","id":"a","v":"{}"}}"#,
             "v".repeat(PAGE_MAX_BYTES)
         );
-        let [large, small] = [kept("a", &large), kept("b", r#"{"type":"x","id":"b"}"#)];
+        let small = r#"{"type":"x","id":"b"}"#;
+        let [large, small] = [stored_item("a", &large), stored_item("b", small)];
 
         let one = page(&[large.clone(), small.clone()], 20);
         assert!(one.ends_with(r#"],"first_id":"a","last_id":"a","has_more":true}"#));
@@ -126,14 +127,14 @@ mod tests {
         assert!(one.ends_with(r#"],"first_id":"b","last_id":"b","has_more":true}"#));
         let all = page(&[small.clone(), small.clone()], 2);
         assert!(all.ends_with(r#""has_more":false}"#));
-        let some = page(&[small.clone(), small], 1);
-        assert!(some.ends_with(r#""has_more":true}"#));
+        let first = page(&[small.clone(), small], 1);
+        assert!(first.ends_with(r#""has_more":true}"#));
         let none = r#"{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}"#;
         assert_eq!(page(&[], 20), none);
     }
 
     #[test]
-    fn values_of_other_clients_are_shown_as_items_too() {
+    fn values_of_other_clients_are_shown_as_items() {
         for (value, shown) in [
             (
                 "[1.0]",
@@ -154,7 +155,7 @@ mod tests {
                 r#"{"type":"x","id":"\u0061\""}"#,
             ),
         ] {
-            assert_eq!(item(&kept("a\"", value)), shown, "{value}");
+            assert_eq!(item(&stored_item("a\"", value)), shown, "{value}");
         }
     }
 }

@@ -21,7 +21,7 @@ use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
-const NAME_INDEX: usize = 3;
+const ID_INDEX: usize = 3;
 const ITEM_INDEX: usize = 5;
 /// Prefix of paths below the base URL `/openai/v1`. Such paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
@@ -47,13 +47,13 @@ impl OpenAiRequest {
         &self,
         payload: Payload,
     ) -> Result<(HttpResponse, Session, MessageStream), OpenAiError> {
-        let wanted = "the handshake of a WebSocket of version 13";
+        let expected = "the handshake of a WebSocket of version 13";
         let opened = actix_ws::handle(&self.request, payload);
-        Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
+        Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", expected))?)
     }
 
     pub(super) fn conversation(&self) -> Result<ThreadId, OpenAiError> {
-        let id = self.part(NAME_INDEX);
+        let id = self.part(ID_INDEX);
         let id = id.and_then(|name| thread_of(&name));
         let id = id.ok_or(OpenAiError::NoSuchConversation)?;
         self.request.extensions_mut().insert(About(id));
@@ -65,9 +65,9 @@ impl OpenAiRequest {
         self.part(ITEM_INDEX)?.parse().ok()
     }
 
-    /// Returns the name in `/responses/{response}` or `/models/{model}`, below either base URL.
-    pub(super) fn named(&self) -> Option<String> {
-        self.part(NAME_INDEX).map(Cow::into_owned)
+    /// Returns the id in `/responses/{response}` or `/models/{model}`, below either base URL.
+    pub(super) fn id_in_path(&self) -> Option<String> {
+        self.part(ID_INDEX).map(Cow::into_owned)
     }
 
     /// Returns the path segment at `index` below `/v1`, for either base URL.
@@ -122,8 +122,7 @@ impl OpenAiRequest {
         Ok(turn(&self.request)?)
     }
 
-    /// Returns how long the caller is willing to wait for a turn that another client holds: 1 to 60 seconds, as
-    /// specified by `Prefer: wait=N`.
+    /// Returns how long the caller is willing to wait for a turn that another client holds (see [`wait`]).
     pub(super) fn wait(&self) -> Duration {
         wait(self.request.headers())
     }

@@ -8,7 +8,7 @@ use actix_web::{Resource, Scope, guard};
 
 use super::{OpenAi, OpenAiError, conversations, items, responses};
 use crate::frame::frame;
-use threadkeep_http::{is_endless, is_of_openai};
+use threadkeep_http::{is_endless, is_openai_path};
 use threadkeep_web::ApiError;
 
 impl OpenAi {
@@ -18,7 +18,7 @@ impl OpenAi {
             .service(self.routes(web::scope("/openai/v1")))
             .service(
                 self.routes(web::scope("/v1").guard(guard::fn_guard(|context| {
-                    is_of_openai(context.head().uri.path())
+                    is_openai_path(context.head().uri.path())
                 }))),
             );
     }
@@ -30,7 +30,7 @@ impl OpenAi {
             .configure(conversation_routes)
             .configure(|config| {
                 if has_models {
-                    turn_routes(config);
+                    response_routes(config);
                 }
             })
             .default_service(web::to(unknown))
@@ -72,7 +72,7 @@ fn conversation_routes(config: &mut ServiceConfig) {
         );
 }
 
-fn turn_routes(config: &mut ServiceConfig) {
+fn response_routes(config: &mut ServiceConfig) {
     config
         .service(
             at("/responses", "POST")
@@ -118,7 +118,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have one.
+/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have a route.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

@@ -85,8 +85,8 @@ fn title(value: Option<RawJson<'_>>) -> Result<Option<String>, ApiError> {
     let title: Option<String> = given("title", value)?;
     match title {
         Some(title) if title.chars().count() > TITLE_MAX_CHARS => {
-            let wanted = format!("a text of at most {TITLE_MAX_CHARS} characters");
-            Err(BodyFault::unwanted(wanted).in_member("title").into())
+            let expected = format!("a text of at most {TITLE_MAX_CHARS} characters");
+            Err(BodyFault::unwanted(expected).in_member("title").into())
         }
         title => Ok(title),
     }

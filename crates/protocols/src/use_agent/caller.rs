@@ -30,7 +30,7 @@ impl Caller {
         };
         let owner = own(request, api, refusal)?;
         match is_channel(owner.as_str()) {
-            true => Err(channel_named()),
+            true => Err(channel_as_user()),
             false => Ok(Self::User(owner)),
         }
     }
@@ -43,7 +43,7 @@ impl Caller {
     }
 
     /// Returns the namespace of this caller's idempotency keys.
-    pub(super) fn space(&self) -> [&str; 2] {
+    pub(super) fn key_namespace(&self) -> [&str; 2] {
         match self {
             Self::BackEnd(name) => ["key", name],
             Self::User(owner) => ["owner", owner.as_str()],
@@ -65,10 +65,10 @@ impl Caller {
             }
             (Self::User(own), Some(_), _) | (Self::User(own), None, None) => Ok(own.clone()),
             (Self::User(_), None, Some(_)) => Err(no_key(request, &api.identity).into()),
-            (Self::BackEnd(_), Some(user_id), _) if is_channel(user_id) => Err(channel_named()),
-            (Self::BackEnd(_), Some(user_id), _) => named(user_id, "userId", 256),
+            (Self::BackEnd(_), Some(user_id), _) if is_channel(user_id) => Err(channel_as_user()),
+            (Self::BackEnd(_), Some(user_id), _) => owner_named(user_id, "userId", 256),
             (Self::BackEnd(_), None, Some(key)) => {
-                named(&format!("{CHANNEL}{key}"), "channelKey", 248)
+                owner_named(&format!("{CHANNEL}{key}"), "channelKey", 248)
             }
             (Self::BackEnd(_), None, None) => Err(UseAgentError::invalid(
                 "`userId` or `channelKey` must say whose threads these are",
@@ -92,11 +92,11 @@ fn is_channel(user_id: &str) -> bool {
     user_id.starts_with(CHANNEL)
 }
 
-fn channel_named() -> UseAgentError {
+fn channel_as_user() -> UseAgentError {
     UseAgentError::invalid(format!("A user id must not begin with `{CHANNEL}`"))
 }
 
-fn named(text: &str, member: &str, max_bytes: usize) -> Result<Owner, UseAgentError> {
+fn owner_named(text: &str, member: &str, max_bytes: usize) -> Result<Owner, UseAgentError> {
     let has_text = text != CHANNEL;
     let owner = Owner::new(text).ok().filter(|_| has_text);
     owner.ok_or_else(|| {

@@ -14,13 +14,13 @@ use threadkeep_http::json_text;
 
 /// The messages of an answer, newest first.
 struct Messages {
-    /// Number of messages that are still missing.
+    /// Number of further messages to collect.
     missing: usize,
     before: Option<Before>,
     shown: Vec<String>,
 }
 
-/// The message or time before which messages are wanted.
+/// The message or time that the returned messages precede.
 struct Before {
     /// The id of a message as JSON.
     id: String,
@@ -35,7 +35,7 @@ pub(super) async fn get_thread(request: UseAgentRequest) -> Result<HttpResponse,
     let thread = request.threads().get_thread(&id).await?;
     let thread = thread.ok_or(UseAgentError::NoSuchThread)?;
     request.caller.check(&thread)?;
-    let mut messages = Messages::wanted(&query);
+    let mut messages = Messages::new(&query);
     let conversations = &request.protocol.conversations;
     let summary = conversations
         .read_back(&request.scopes(), &id, |item| messages.take(&item))
@@ -51,7 +51,7 @@ pub(super) async fn get_thread(request: UseAgentRequest) -> Result<HttpResponse,
 }
 
 impl Messages {
-    fn wanted(query: &MessagesQuery) -> Self {
+    fn new(query: &MessagesQuery) -> Self {
         let before = query.before.as_ref().map(|before| Before {
             id: quoted(before),
             ms: parse_rfc3339(before),
@@ -69,9 +69,9 @@ impl Messages {
             return ControlFlow::Continue(());
         };
         if let Some(before) = &self.before {
-            let is_it = message.id == before.id;
+            let is_boundary = message.id == before.id;
             let is_older = before.ms.is_some_and(|ms| item.at_ms < ms);
-            if is_it || is_older {
+            if is_boundary || is_older {
                 self.before = None;
             }
             if !is_older {

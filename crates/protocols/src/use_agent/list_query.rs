@@ -59,7 +59,7 @@ impl Parameters for ListQuery {
     ];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
-        let place = match name {
+        let parameter = match name {
             "limit" => return take_number(&mut self.limit, value, name, 1, LIMIT_MAX),
             "offset" => return take_number(&mut self.offset, value, name, 0, OFFSET_MAX),
             "userId" => &mut self.user_id,
@@ -67,7 +67,12 @@ impl Parameters for ListQuery {
             "cursorTimestamp" => &mut self.cursor_timestamp,
             _ => &mut self.cursor_id,
         };
-        set_once(place, Some(value.to_owned()), name, "must be given once")
+        set_once(
+            parameter,
+            Some(value.to_owned()),
+            name,
+            "must be given once",
+        )
     }
 }
 
@@ -86,16 +91,16 @@ impl Parameters for MessagesQuery {
 }
 
 fn take_number(
-    place: &mut Option<usize>,
+    parameter: &mut Option<usize>,
     value: &str,
     name: &str,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 ) -> Result<(), ApiError> {
-    let number = whole(value).filter(|number| (least..=most).contains(number));
-    let malformed = format!("must be a whole number from {least} to {most}, given once");
+    let number = whole(value).filter(|number| (min..=max).contains(number));
+    let malformed = format!("must be a whole number from {min} to {max}, given once");
     set_once(
-        place,
+        parameter,
         number.map(|number| number as usize),
         name,
         &malformed,

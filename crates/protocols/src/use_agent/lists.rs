@@ -5,7 +5,7 @@ use super::list_query::ListQuery;
 use super::naming::label;
 use super::objects::thread_list;
 use super::request::UseAgentRequest;
-use threadkeep_service::CONVERSATIONS_LOOKED_AT;
+use threadkeep_service::CONVERSATIONS_EXAMINED_MAX;
 
 /// `GET /api/threads`
 pub(super) async fn list_threads(request: UseAgentRequest) -> Result<HttpResponse, UseAgentError> {
@@ -20,6 +20,6 @@ pub(super) async fn list_threads(request: UseAgentRequest) -> Result<HttpRespons
 
 fn too_far() -> UseAgentError {
     UseAgentError::invalid(format!(
-        "The page is too far down: a request looks at {CONVERSATIONS_LOOKED_AT} threads at most"
+        "The page is too far down: a request looks at {CONVERSATIONS_EXAMINED_MAX} threads at most"
     ))
 }

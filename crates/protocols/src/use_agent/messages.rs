@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_left_out() {
+    fn other_items_are_omitted() {
         for value in [
             "1",
             "[]",

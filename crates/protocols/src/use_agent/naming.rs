@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_shown_under_the_name_that_leads_to_it() {
+    fn a_thread_is_shown_under_its_name() {
         let id = thread_id_of("chat 1").unwrap();
         for (metadata, name, title) in [
             (

@@ -71,7 +71,7 @@ impl UseAgentRequest {
     pub(super) fn generate_name(&self) -> Result<String, UseAgentError> {
         let digits = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {
-                let [kind, name] = self.caller.space().map(str::as_bytes);
+                let [kind, name] = self.caller.key_namespace().map(str::as_bytes);
                 let ring = self.api().identity.ring();
                 ring.digest(
                     "threadkeep made by use-agent",

@@ -6,14 +6,14 @@ use super::UseAgent;
 use super::messages::is_of_user;
 use threadkeep_domain::{ThreadId, member};
 use threadkeep_service::{ListedConversation, ServiceError};
-use threadkeep_store::GLANCE_MAX_BYTES;
+use threadkeep_store::PREVIEW_BYTES_MAX;
 
 /// Title of a thread without user messages. The React hook treats a thread with exactly this title as untitled.
 pub(super) const UNTITLED: &str = "New conversation";
 
 const DERIVED_MAX_CHARS: usize = 80;
 /// Number of items, oldest first, to search for a user message.
-const OLDEST: usize = 8;
+const OPENING_ITEMS: usize = 8;
 
 impl UseAgent {
     /// Adds titles to the untitled conversations of a page.
@@ -22,16 +22,16 @@ impl UseAgent {
         conversations: &mut [ListedConversation],
     ) -> Result<(), ServiceError> {
         // most histories begin with a user message
-        for (items, more_than) in [(1, 0), (OLDEST, 1)] {
+        for (items, more_than) in [(1, 0), (OPENING_ITEMS, 1)] {
             let mut untitled: Vec<_> = conversations
                 .iter_mut()
                 .filter(|listed| listed.label.title.is_none() && listed.messages > more_than)
                 .collect();
             let ids: Vec<ThreadId> = untitled.iter().map(|listed| listed.thread).collect();
-            let glances = self.conversations.glance(&ids, items).await?;
-            for (listed, glance) in untitled.iter_mut().zip(glances) {
-                let glance = glance.unwrap_or_default();
-                listed.label.title = glance.opening.iter().find_map(|value| derived(value));
+            let previews = self.conversations.preview(&ids, items).await?;
+            for (listed, preview) in untitled.iter_mut().zip(previews) {
+                let preview = preview.unwrap_or_default();
+                listed.label.title = preview.opening.iter().find_map(|value| derive_title(value));
             }
         }
         for listed in conversations {
@@ -49,15 +49,15 @@ impl UseAgent {
         if let Some(title) = given {
             return Ok(title);
         }
-        let glances = self.conversations.glance(&[*id], OLDEST).await?;
-        let glance = glances.into_iter().next().flatten().unwrap_or_default();
-        let title = glance.opening.iter().find_map(|value| derived(value));
+        let previews = self.conversations.preview(&[*id], OPENING_ITEMS).await?;
+        let preview = previews.into_iter().next().flatten().unwrap_or_default();
+        let title = preview.opening.iter().find_map(|value| derive_title(value));
         Ok(title.unwrap_or_else(|| UNTITLED.into()))
     }
 }
 
 /// Derives a title from a user message: the first non-blank line, truncated at a word boundary.
-fn derived(value: &str) -> Option<String> {
+fn derive_title(value: &str) -> Option<String> {
     let content = content(value)?;
     let line = content
         .lines()
@@ -76,7 +76,7 @@ fn derived(value: &str) -> Option<String> {
 /// Returns the text of a user message. `value` may be truncated.
 fn content(value: &str) -> Option<Cow<'_, str>> {
     // values are cut at a character boundary, so a truncated value can be up to three bytes shorter than the limit
-    if value.len() + 4 > GLANCE_MAX_BYTES {
+    if value.len() + 4 > PREVIEW_BYTES_MAX {
         return cut_content(value).map(Cow::Owned);
     }
     let is_of_user = is_of_user(value);
@@ -122,7 +122,7 @@ fn escape_bytes(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn said(content: &str) -> String {
+    fn user_message(content: &str) -> String {
         serde_json::json!({"kind": "user", "id": "1", "content": content}).to_string()
     }
 
@@ -137,12 +137,16 @@ mod tests {
             (&exact, &exact[..80]),
             (&"é".repeat(100), &"é".repeat(80)),
         ] {
-            assert_eq!(derived(&said(content)).as_deref(), Some(title), "{content}");
+            assert_eq!(
+                derive_title(&user_message(content)).as_deref(),
+                Some(title),
+                "{content}"
+            );
         }
     }
 
     #[test]
-    fn only_messages_of_users_give_titles() {
+    fn only_user_messages_give_titles() {
         for value in [
             r#"{"kind":"agent","content":"a"}"#,
             r#"{"kind":"user","content":["a"]}"#,
@@ -151,22 +155,22 @@ mod tests {
             r#""user""#,
             "1",
         ] {
-            assert_eq!(derived(value), None, "{value}");
+            assert_eq!(derive_title(value), None, "{value}");
         }
     }
 
     #[test]
-    fn a_value_that_was_cut_anywhere_gives_the_same_title() {
+    fn a_truncated_value_gives_the_same_title() {
         let line = "a \"quote\" \\ 😀 é\t";
-        let long = said(&format!("{line}{}", "x ".repeat(4_000)));
+        let long = user_message(&format!("{line}{}", "x ".repeat(4_000)));
         let escaped = long.replace('😀', "\\ud83d\\ude00").replace('é', "\\u00e9");
-        let title = derived(&long[..4_096]);
+        let title = derive_title(&long[..4_096]);
         assert!(
             title
                 .as_ref()
                 .is_some_and(|title| title.starts_with("a \"quote\" \\ 😀 é"))
         );
-        assert_eq!(derived(&escaped[..4_096]), title);
+        assert_eq!(derive_title(&escaped[..4_096]), title);
         // truncated inside an escape, and before the content
         for end in 0..200 {
             assert!(

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Driver, LOOK_EVERY, RETRY_EVERY, Stop};
+use super::{CHECK_EVERY, Driver, RETRY_EVERY, Stop};
 use crate::driver::closing::Closing;
 use crate::driver::run::Run;
-use crate::telling::broadcast::Progress;
+use crate::events::broadcast::Progress;
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::observer::ResponseRefusal;
@@ -22,12 +22,11 @@ use threadkeep_service::{NewThread, ServiceError, WriteOptions};
 use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
 /// Interval at which to check whether a response in a different process has ended.
-const LISTEN_EVERY: Duration = Duration::from_millis(250);
+const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Retention of an open response after its last write. Long enough for the sweep to find a response whose driver has
 /// stopped.
 const OPEN_RETENTION: Duration = Duration::from_secs(86_400);
-/// Maximum size in bytes of a request that is sent with the first attempt. A larger request is sent only once the
-/// response can begin.
+/// Maximum size in bytes of a request that is sent with the first attempt.
 const INLINE_REQUEST_MAX_BYTES: usize = 65_536;
 
 pub(crate) enum Opened {
@@ -42,12 +41,13 @@ impl Driver<'_> {
     pub(crate) async fn begin(&self, new: &NewResponse) -> Result<Opened, ResponseError> {
         let deadline = Instant::now() + new.wait;
         let (mut has_created, mut was_running) = (false, false);
-        let mut pause = LISTEN_EVERY;
+        let mut pause = POLL_EVERY;
         let request = new.request.to_bytes();
-        self.hold(request.len())?;
+        self.reserve(request.len())?;
         let limits = &self.shared.limits;
         let is_large = request.len() > INLINE_REQUEST_MAX_BYTES;
-        let mut only_asks = is_large;
+        // a probe finds out whether the response can begin, without sending the request
+        let mut is_probe = is_large;
         loop {
             let begin = BeginResponse {
                 scope: self.scope,
@@ -63,12 +63,12 @@ impl Driver<'_> {
                     true => new.lent.map_or(Floor::Taken, Floor::Lent),
                     false => Floor::None,
                 },
-                request: (!only_asks).then_some(&request),
+                request: (!is_probe).then_some(&request),
                 fingerprint: new.fingerprint,
             };
             let responses = &self.shared.responses;
             let begun = responses.begin_response(&self.id, &begin).await;
-            only_asks = is_large || was_running;
+            is_probe = is_large || was_running;
             match begun {
                 // the response was deleted while this driver was waiting: do not run it again
                 Err(WriteError::Refused(Refusal::NoThread)) | Ok(Begun::Free) if was_running => {
@@ -77,7 +77,7 @@ impl Driver<'_> {
                 Err(WriteError::Refused(Refusal::NoThread)) if !has_created => {
                     self.create(&new.missing).await?;
                     has_created = true;
-                    only_asks = false;
+                    is_probe = false;
                 }
                 Err(WriteError::Refused(Refusal::Destroyed)) if new.request.is_background => {
                     let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
@@ -88,26 +88,26 @@ impl Driver<'_> {
                     self.release().await;
                     return Err(ServiceError::from(error).into());
                 }
-                Ok(Begun::Free) => only_asks = false,
+                Ok(Begun::Free) => is_probe = false,
                 Ok(Begun::New) => {
                     let run = Run::new(self.shared, self.id, Arc::clone(&new.request));
                     return Ok(Opened::New(run));
                 }
                 Ok(Begun::Resumed(journal)) => {
                     let entries = journal.entries.iter().map(Bytes::len);
-                    self.place.grow(entries.sum::<usize>() as u64);
+                    self.slot.grow(entries.sum::<usize>() as u64);
                     let resumed = Run::resumed(self.shared, self.id, &journal).await;
                     if resumed.is_err() {
                         self.release().await;
                     }
                     let mut run = resumed?;
-                    run.telling.go_on();
+                    run.queue.add_resumed();
                     return Ok(Opened::TakenOver(run));
                 }
                 Ok(Begun::Running { left }) => {
-                    (was_running, only_asks) = (true, true);
-                    self.place.broadcast.show(Progress::Elsewhere);
-                    self.listen(left).await?;
+                    (was_running, is_probe) = (true, true);
+                    self.slot.broadcast.show(Progress::Remote);
+                    self.wait_for_end(left).await?;
                 }
                 Ok(Begun::Ended(_)) => {
                     let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
@@ -120,20 +120,20 @@ impl Driver<'_> {
                         self.shared.observer.refused(ResponseRefusal::Locked);
                         return Err(ResponseError::Locked { by, left });
                     }
-                    let most = left.min(deadline - now);
+                    let wait_max = left.min(deadline - now);
                     match by {
                         Some(by) => {
-                            sleep(most.min(RETRY_EVERY)).await;
-                            self.await_end(&by, most).await?;
+                            sleep(wait_max.min(RETRY_EVERY)).await;
+                            self.wait_for_end_of(&by, wait_max).await?;
                         }
                         None => {
-                            sleep(most.min(pause)).await;
-                            pause = (2 * pause).min(LOOK_EVERY);
+                            sleep(wait_max.min(pause)).await;
+                            pause = (2 * pause).min(CHECK_EVERY);
                         }
                     }
                 }
-                Ok(Begun::Behind(other)) => {
-                    self.shared.close(&other, Closing::Abandoned).await?;
+                Ok(Begun::Behind(earlier)) => {
+                    self.shared.close(&earlier, Closing::Abandoned).await?;
                 }
             }
         }
@@ -179,7 +179,7 @@ impl Driver<'_> {
 
     /// Returns how a response ended before it was deleted. Fails if a different process ended it.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
-        let ended = self.place.ended.get().cloned();
+        let ended = self.slot.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
@@ -200,23 +200,30 @@ impl Driver<'_> {
                 let failure = Course::replay(self.id, &request, &view.journal)?.failure;
                 return Err(failure.map_or(ResponseError::Stopping, ResponseError::Failed));
             };
-            self.place.broadcast.show(Progress::Elsewhere);
-            self.listen(left).await?;
+            self.slot.broadcast.show(Progress::Remote);
+            self.wait_for_end(left).await?;
         }
     }
 
     /// Waits until the response has ended, or until `left`, the remaining time of its driver's lease, has elapsed.
-    async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
-        self.await_end(&self.id, left).await
+    async fn wait_for_end(&self, left: Duration) -> Result<(), ResponseError> {
+        self.wait_for_end_of(&self.id, left).await
     }
 
-    /// Waits until a response has ended, for up to `most`.
-    async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), ResponseError> {
-        let until = Instant::now() + most;
-        while Instant::now() < until {
-            let told = self.shared.responses.told(id, u64::from(u32::MAX), 1);
-            match told.await? {
-                Some(told) if !told.has_ended => sleep(LISTEN_EVERY.min(most)).await,
+    /// Waits until a response has ended, for up to `wait_max`.
+    async fn wait_for_end_of(
+        &self,
+        id: &ResponseId,
+        wait_max: Duration,
+    ) -> Result<(), ResponseError> {
+        let deadline = Instant::now() + wait_max;
+        while Instant::now() < deadline {
+            let page = self
+                .shared
+                .responses
+                .read_events(id, u64::from(u32::MAX), 1);
+            match page.await? {
+                Some(page) if !page.has_ended => sleep(POLL_EVERY.min(wait_max)).await,
                 _ => break,
             }
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::passing::ScratchState;
-use super::rehearsal::{DryRunScopes, RecordedWrite};
+use super::dry_run::{DryRunScopes, RecordedWrite};
 use super::run::Run;
+use super::scratch_state::ScratchState;
 use super::{Driver, Stop};
 use crate::values::call::{PendingCall, item_of, sendable};
 use crate::values::entry::Entry;
@@ -30,47 +30,53 @@ impl Driver<'_> {
         let Run {
             request,
             course,
-            telling,
+            queue,
             ..
         } = run;
-        let index = telling.begin_call(request, course, call);
+        let index = queue.begin_call(request, course, call);
         if let Some(tool) = run.request.stateless.find(&call.name) {
             return self.run_stateless(run, index, (tool, call), deadline).await;
         }
         let tool = self.tool_of(&run.request, call);
         for _ in 0..ATTEMPTS {
             let (outcome, write) = match &tool {
-                Ok(tool) => self.work_out(run, *tool, call).await?,
+                Ok(tool) => self.evaluate(run, *tool, call).await?,
                 Err(mistake) => (Outcome::Mistake(mistake.clone()), None),
             };
-            let noted = self.note(run, index, call, &outcome, write.as_ref()).await;
-            match (noted, &tool) {
+            let recorded = self
+                .record(run, index, call, &outcome, write.as_ref())
+                .await;
+            match (recorded, &tool) {
                 (Err(Stop::Refused(Refusal::VersionMismatch { .. } | Refusal::Changed)), _) => {}
                 (Err(Stop::Refused(refusal)), Ok(tool)) => {
                     let Some(text) = of_refusal(*tool, &refusal) else {
                         return Err(Stop::Refused(refusal));
                     };
                     let mistake = Outcome::Mistake(text);
-                    return self.note(run, index, call, &mistake, None).await;
+                    return self.record(run, index, call, &mistake, None).await;
                 }
-                (noted, _) => return noted,
+                (recorded, _) => return recorded,
             }
         }
         let busy = "others keep changing this state; try again";
         let busy = Outcome::Mistake(busy.into());
-        self.note(run, index, call, &busy, None).await
+        self.record(run, index, call, &busy, None).await
     }
 
     /// Returns an error message for the model if a call exceeds the limit.
-    pub(crate) fn excess(&self, request: &ResponseRequest, call: &PendingCall) -> Option<String> {
+    pub(crate) fn limit_error(
+        &self,
+        request: &ResponseRequest,
+        call: &PendingCall,
+    ) -> Option<String> {
         let limit = self.max_tool_calls(request);
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
     }
 
     /// Returns the state tool of a call, or an error message for the model if the server has no such tool.
     fn tool_of(&self, request: &ResponseRequest, call: &PendingCall) -> Result<Tool, String> {
-        if let Some(excess) = self.excess(request, call) {
-            return Err(excess);
+        if let Some(error) = self.limit_error(request, call) {
+            return Err(error);
         }
         let allowed: Vec<_> = request
             .state_tools
@@ -80,14 +86,14 @@ impl Driver<'_> {
         match call.name.parse() {
             Ok(tool) if allowed.contains(&tool) => Ok(tool),
             _ => {
-                let own = allowed.iter().map(|tool| tool.as_str());
+                let server_tools = allowed.iter().map(|tool| tool.as_str());
                 let stateless = request.stateless.tools().map(|tool| tool.as_str());
-                let own = own.chain(stateless);
-                let theirs = request
+                let server_tools = server_tools.chain(stateless);
+                let client_functions = request
                     .functions
                     .iter()
                     .map(|function| function.name.as_str());
-                let names: Vec<_> = own.chain(theirs).collect();
+                let names: Vec<_> = server_tools.chain(client_functions).collect();
                 Err(match names.is_empty() {
                     true => "there is no such tool".into(),
                     false => format!("there is no such tool; the tools are {}", names.join(", ")),
@@ -97,41 +103,41 @@ impl Driver<'_> {
     }
 
     /// Computes the result of a call, and the write that applies its effect.
-    async fn work_out(
+    async fn evaluate(
         &self,
         run: &mut Run,
         tool: Tool,
         call: &PendingCall,
     ) -> Result<(Outcome, Option<RecordedWrite>), Stop> {
         if run.request.context != ResponseContext::Nothing {
-            return self.rehearse(tool, call).await;
+            return self.dry_run(tool, call).await;
         }
-        let passing = match &mut run.passing {
-            Some(passing) => passing,
+        let scratch = match &mut run.scratch {
+            Some(scratch) => scratch,
             none => none.insert(ScratchState::after(&self.shared.scopes, &run.course).await?),
         };
         let call = Call::new(tool, call.arguments.as_str());
-        Ok((passing.call(call).await?, None))
+        Ok((scratch.call(call).await?, None))
     }
 
-    async fn rehearse(
+    async fn dry_run(
         &self,
         tool: Tool,
         call: &PendingCall,
     ) -> Result<(Outcome, Option<RecordedWrite>), Stop> {
-        let rehearsal = Arc::new(DryRunScopes::over(Arc::clone(&self.shared.scopes_store)));
-        let scopes = self.shared.scopes.over(Arc::clone(&rehearsal) as _);
+        let dry_run = Arc::new(DryRunScopes::over(Arc::clone(&self.shared.scopes_store)));
+        let scopes = self.shared.scopes.over(Arc::clone(&dry_run) as _);
         let scope = Scope::Kept(self.scope.clone());
         let call = Call::new(tool, call.arguments.as_str());
         let outcome = Toolbox::new(scopes).call(&scope, call).await?;
-        let write = rehearsal.noted();
+        let write = dry_run.take_write();
         Ok(match outcome {
             Outcome::Result(_) => (outcome, write),
             Outcome::Mistake(_) => (outcome, None),
         })
     }
 
-    async fn note(
+    async fn record(
         &self,
         run: &mut Run,
         index: u64,
@@ -141,12 +147,12 @@ impl Driver<'_> {
     ) -> Result<(), Stop> {
         let item = item_of(&run.request, &run.course, index, call, outcome);
         let tool = sendable(&call.name).parse().ok().map(Tool::as_str);
-        self.note_item(run, (index, tool), item, write).await
+        self.record_item(run, (index, tool), item, write).await
     }
 
     /// Writes the journal entry of a call, together with the call's item and effect. `tool` is `None` if the model
     /// called an unknown tool.
-    pub(crate) async fn note_item(
+    pub(crate) async fn record_item(
         &self,
         run: &mut Run,
         (index, tool): (u64, Option<&'static str>),
@@ -155,16 +161,16 @@ impl Driver<'_> {
     ) -> Result<(), Stop> {
         let is_mistake = member(item.as_str(), "status") == Some(r#""failed""#);
         let is_last = run.course.pending.len() == 1;
-        let mark = run.telling.finish_call(index, &item, is_last);
+        let checkpoint = run.queue.finish_call(index, &item, is_last);
         let entry = Entry::Call { item, index };
-        let noted = self.journal(run, entry, write).await;
-        match &noted {
+        let recorded = self.journal(run, entry, write).await;
+        match &recorded {
             Ok(()) => {
                 self.shared.observer.called(tool, is_mistake);
-                run.telling.end_call(index, is_last);
+                run.queue.end_call(index, is_last);
             }
-            Err(_) => run.telling.take_back(mark),
+            Err(_) => run.queue.roll_back_to(checkpoint),
         }
-        noted
+        recorded
     }
 }

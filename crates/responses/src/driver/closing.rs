@@ -38,7 +38,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) scope: &'a ScopeId,
     /// Token of the driver. `None` takes the response away from its driver.
     pub(crate) token: Option<TurnToken>,
-    /// Token of the thread's turn, if the caller holds the turn and the response runs under it.
+    /// Token of the turn (exclusive lease of the thread), if the caller holds it and the response runs under it.
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
@@ -47,13 +47,13 @@ pub(crate) struct Ending<'a> {
 }
 
 /// Changes that a response makes to its conversation.
-struct Left {
+struct ConversationChanges {
     items: Vec<HistoryItem>,
     /// Operations that append messages to an array in the thread's state.
     messages: Vec<Operation>,
 }
 
-impl Left {
+impl ConversationChanges {
     /// Returns the changes as operations on the thread. Returns an empty list unless the thread's state changes.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
@@ -93,7 +93,7 @@ impl<'a> Ending<'a> {
             lent: None,
             request: &run.request,
             course: &run.course,
-            events: run.telling.waiting(),
+            events: run.queue.waiting(),
         }
     }
 }
@@ -106,22 +106,22 @@ impl Ending<'_> {
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        // omits known items, because messages that the client sent again would otherwise appear twice in the window
+        // the window must not contain messages twice, so those that the client resends are omitted
         let known = match self.request.messages {
             Some(_) => self.known_items().await?,
             None => Vec::new(),
         };
-        let (mut status, mut left) = (status, self.left(&known));
-        let (mut has_looked, mut is_without_messages) = (false, false);
+        let (mut status, mut changes) = (status, self.changes(&known));
+        let (mut has_omitted_known, mut is_without_messages) = (false, false);
         let ended = loop {
-            let ended = self.write(status.clone(), Some(&left)).await;
+            let ended = self.write(status.clone(), Some(&changes)).await;
             match &ended {
-                // clients resend output of earlier responses, and may have changed it
+                // clients may resend the output of earlier responses in a changed form
                 Err(WriteError::Refused(
                     Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
-                )) if !has_looked => {
-                    has_looked = true;
-                    left = self.left(&self.known_items().await?);
+                )) if !has_omitted_known => {
+                    has_omitted_known = true;
+                    changes = self.changes(&self.known_items().await?);
                 }
                 Err(WriteError::Refused(refusal)) if !is_without_messages => {
                     let Some(failed) = messages_refused(refusal) else {
@@ -132,7 +132,7 @@ impl Ending<'_> {
                 _ => break ended,
             }
             if is_without_messages {
-                left.messages.clear();
+                changes.messages.clear();
             }
         };
         match ended {
@@ -159,7 +159,11 @@ impl Ending<'_> {
         }
     }
 
-    async fn write(&self, status: Status, left: Option<&Left>) -> Result<Outcome, WriteError> {
+    async fn write(
+        &self,
+        status: Status,
+        changes: Option<&ConversationChanges>,
+    ) -> Result<Outcome, WriteError> {
         let outcome = Outcome {
             status,
             output: self.course.output.clone(),
@@ -181,16 +185,18 @@ impl Ending<'_> {
             events_kept: EVENT_RETENTION,
         };
         let policy = self.shared.scopes.policy(self.scope);
-        let operations = left.map(Left::operations).unwrap_or_default();
+        let operations = changes
+            .map(ConversationChanges::operations)
+            .unwrap_or_default();
         let mut record = None;
         loop {
             let earlier = record;
-            record = match (left, self.request.context) {
+            record = match (changes, self.request.context) {
                 (Some(_), ResponseContext::Session) => Some(self.session_record().await?),
                 _ => None,
             };
-            let items = left.map(|left| ScopeWrite {
-                history: &left.items,
+            let items = changes.map(|changes| ScopeWrite {
+                history: &changes.items,
                 record: record.as_ref(),
                 conditions: Conditions {
                     turn: self.lent,
@@ -266,7 +272,7 @@ impl Ending<'_> {
     }
 
     /// Returns the changes to the conversation. Omits the input items in `without`.
-    fn left(&self, without: &[ItemId]) -> Left {
+    fn changes(&self, without: &[ItemId]) -> ConversationChanges {
         let input = self.request.input.iter().filter_map(|item| {
             let id = item.item_id().filter(|id| !without.contains(id))?;
             let value = item.value.clone();
@@ -274,15 +280,15 @@ impl Ending<'_> {
         });
         let input: Vec<_> = input.collect();
         let messages = self.request.messages.as_ref().map(|window| {
-            let said = input.iter().map(|item| &item.value);
-            window.pushes(said, &self.course.output)
+            let input_items = input.iter().map(|item| &item.value);
+            window.pushes(input_items, &self.course.output)
         });
         let output = self.course.output.iter().filter_map(|item| {
             let (id, value) = (item_id_of(item)?, without_image(item));
             Some(HistoryItem { id, value })
         });
         let items = input.into_iter().chain(output);
-        Left {
+        ConversationChanges {
             items: match self.request.context {
                 ResponseContext::Session => items
                     .flat_map(|item| messages_of_item(item.id.as_str(), &item.value))
@@ -301,11 +307,11 @@ impl Ending<'_> {
         };
         let ids = self.request.input.iter().filter_map(|item| item.item_id());
         for id in ids.filter(|id| !is_own(id)) {
-            let place = self
+            let position = self
                 .shared
                 .scopes_store
                 .find_item(self.scope, Access::All, &id);
-            if place.await?.is_some_and(|place| !place.is_removed) {
+            if position.await?.is_some_and(|position| !position.is_removed) {
                 known.push(id);
             }
         }
@@ -318,7 +324,7 @@ impl Shared {
     pub(crate) async fn close(
         &self,
         id: &ResponseId,
-        why: Closing,
+        reason: Closing,
     ) -> Result<Option<EndedResponse>, ResponseError> {
         loop {
             let Some(view) = self.responses.get_response(id).await? else {
@@ -333,7 +339,7 @@ impl Shared {
             }
             let run = Run::resumed(self, *id, &view.journal).await?;
             let failure = run.course.failure.clone();
-            let status = match (why, run.course.end()) {
+            let status = match (reason, run.course.end()) {
                 (Closing::Cancelled, _) => match failure.filter(|_| view.driven.is_none()) {
                     Some(failure) => Status::Failed(failure),
                     None => Status::Cancelled,
@@ -360,7 +366,8 @@ impl Shared {
     }
 }
 
-/// Returns the failure for messages that do not fit in the thread's state. The items may still fit in the history.
+/// Returns the failure for messages that do not fit in the thread's state. The history has its own limit, so their items
+/// may still fit there.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(

@@ -51,7 +51,7 @@ impl Driver<'_> {
             });
         }
         let (history, is_whole) = self.history(&run.request).await?;
-        self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
+        self.reserve(history.iter().map(|item| item.as_str().len()).sum())?;
         if is_new {
             self.check_input(&run.request, is_whole.then_some(&*history))
                 .await?;
@@ -61,11 +61,11 @@ impl Driver<'_> {
 
     /// Reads the earlier items for the model, oldest first. Also returns whether they are the whole conversation.
     async fn history(&self, request: &ResponseRequest) -> Result<(Vec<Json>, bool), ResponseError> {
-        let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
-        if of_thread.is_none() && !request.context.has_history() {
+        let continued_scope = request.continued.map(|items| ScopeId::Thread(items.thread));
+        if continued_scope.is_none() && !request.context.has_history() {
             return Ok((Vec::new(), true));
         }
-        let scope = of_thread.as_ref().unwrap_or(self.scope);
+        let scope = continued_scope.as_ref().unwrap_or(self.scope);
         let until = request.continued.map(|items| items.until);
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let exchanges = self.shared.window_exchanges(request);
@@ -114,8 +114,8 @@ impl Driver<'_> {
             let id = item.item_id();
             let id = id.filter(|id| response_of_item(id.as_str()).is_none());
             if let Some(id) = id
-                && is_of_sender(&item.value)
-                && self.has_other(&id, &item.value).await?
+                && is_from_client(&item.value)
+                && self.has_different_message(&id, &item.value).await?
             {
                 return Err(ServiceError::from(Refusal::ItemIdReused { item: index }).into());
             }
@@ -124,22 +124,26 @@ impl Driver<'_> {
     }
 
     /// Returns whether the conversation has a different message with `id`.
-    async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, ResponseError> {
+    async fn has_different_message(
+        &self,
+        id: &ItemId,
+        value: &Json,
+    ) -> Result<bool, ResponseError> {
         let scopes = &self.shared.scopes;
-        let place = scopes.find_item(self.scope, id).await?;
-        let Some(place) = place.filter(|place| !place.is_removed) else {
+        let position = scopes.find_item(self.scope, id).await?;
+        let Some(position) = position.filter(|position| !position.is_removed) else {
             return Ok(false);
         };
-        let from = HistoryFrom::Before(place.seq.saturating_add(1));
+        let from = HistoryFrom::Before(position.seq.saturating_add(1));
         let page = scopes.history(self.scope, from, 1).await?;
-        let item = page.items.first().filter(|item| item.seq == place.seq);
-        Ok(item.is_some_and(|item| said(&item.value) != said(value)))
+        let item = page.items.first().filter(|item| item.seq == position.seq);
+        Ok(item.is_some_and(|item| meaning_of(&item.value) != meaning_of(value)))
     }
 }
 
 /// Returns the members of a message that determine its meaning. The values are parsed so that differences in JSON
 /// notation do not affect comparisons.
-fn said(message: &Json) -> [Option<Value>; 3] {
+fn meaning_of(message: &Json) -> [Option<Value>; 3] {
     ["type", "role", "content"].map(|name| {
         let json = member(message.as_str(), name)?;
         serde_json::from_str(json).ok()
@@ -148,7 +152,7 @@ fn said(message: &Json) -> [Option<Value>; 3] {
 
 /// Returns whether the item is a message that the client wrote. Messages from models do not count, because clients may
 /// change them before resending them.
-fn is_of_sender(item: &Json) -> bool {
+fn is_from_client(item: &Json) -> bool {
     let text = |name| member_text(item.as_str(), name);
     text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")
 }

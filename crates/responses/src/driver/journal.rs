@@ -1,9 +1,9 @@
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, RETRY_EVERY, Stop};
-use crate::driver::rehearsal::RecordedWrite;
+use crate::driver::dry_run::RecordedWrite;
 use crate::driver::run::Run;
-use crate::telling::EventQueue;
+use crate::events::EventQueue;
 use crate::values::entry::Entry;
 use crate::values::error::ResponseError;
 use crate::values::stored::Stored as _;
@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes a journal entry and the waiting events, and runs `write`, all in a single step. Then applies the entry to
-    /// the response or, if an earlier attempt already wrote an entry with the same number, applies that entry.
+    /// Writes a journal entry and the waiting events, and runs `write`, all in a single step. Then applies the entry,
+    /// or the one that an earlier attempt wrote with the same number.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -21,7 +21,7 @@ impl Driver<'_> {
     ) -> Result<(), Stop> {
         let bytes = entry.to_bytes();
         let write = write.map(|write| write.write(self.lent));
-        let (first, events) = run.telling.waiting();
+        let (first, events) = run.queue.waiting();
         let step = JournalEntry {
             token: self.token,
             number: run.course.entries + 1,
@@ -35,21 +35,21 @@ impl Driver<'_> {
             Journaled::New(_) => entry,
             Journaled::Known(bytes) => Entry::read(&bytes).map_err(ResponseError::from)?,
         };
-        run.telling.note_written();
-        self.place.grow(bytes.len() as u64);
-        self.place.broadcast.tell(first, events);
+        run.queue.note_written();
+        self.slot.grow(bytes.len() as u64);
+        self.slot.broadcast.publish(first, events);
         run.course.apply(&run.request, entry);
         Ok(())
     }
 
     /// Writes the waiting events.
-    pub(crate) async fn tell(&self, telling: &mut EventQueue) -> Result<(), Stop> {
-        let (first, events) = telling.waiting();
+    pub(crate) async fn write_events(&self, queue: &mut EventQueue) -> Result<(), Stop> {
+        let (first, events) = queue.waiting();
         let responses = &self.shared.responses;
-        self.persist(|| responses.tell(&self.id, self.token, first, &events))
+        self.persist(|| responses.append_events(&self.id, self.token, first, &events))
             .await?;
-        telling.note_written();
-        self.place.broadcast.tell(first, events);
+        queue.note_written();
+        self.slot.broadcast.publish(first, events);
         Ok(())
     }
 
@@ -58,22 +58,24 @@ impl Driver<'_> {
     where
         F: Future<Output = Result<T, WriteError>>,
     {
-        let give_up = Instant::now() + self.shared.limits.lease;
+        let deadline = Instant::now() + self.shared.limits.lease;
         loop {
             match step().await {
-                Err(WriteError::Store(error)) if may_pass(&error) && Instant::now() < give_up => {
+                Err(WriteError::Store(error))
+                    if is_temporary(&error) && Instant::now() < deadline =>
+                {
                     sleep(RETRY_EVERY).await;
                 }
-                done => {
-                    let done = done.map_err(ServiceError::from)?;
-                    self.last_step.note();
-                    return Ok(done);
+                result => {
+                    let value = result.map_err(ServiceError::from)?;
+                    self.last_step.record();
+                    return Ok(value);
                 }
             }
         }
     }
 }
 
-fn may_pass(error: &StoreError) -> bool {
+fn is_temporary(error: &StoreError) -> bool {
     !matches!(error, StoreError::Corrupt(_) | StoreError::Full)
 }

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Driver, LOOK_EVERY, Stop};
+use super::{CHECK_EVERY, Driver, Stop};
 use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// Interval between lease renewals while other steps succeed, or a third of the lease time if that is shorter. Each
-/// renewal also checks that the thread exists and that the scope is still reserved, and extends the thread's lifetime.
+/// Maximum interval between lease renewals. A renewal also checks that the thread exists and that its scope is still
+/// reserved, and extends the thread's lifetime.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
 /// Time at which the store last accepted a step from this driver. A recent step shows that the driver still has the
@@ -22,7 +22,7 @@ impl LastStep {
         Self(Mutex::new(Instant::now()))
     }
 
-    pub(crate) fn note(&self) {
+    pub(crate) fn record(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
@@ -35,33 +35,33 @@ impl LastStep {
 impl Driver<'_> {
     /// Renews the lease at intervals until this driver loses the response. Renews less often while other steps succeed,
     /// because those steps also detect the loss.
-    pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
+    pub(crate) async fn wait_until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
-        let every = LOOK_EVERY.min(renew);
+        let interval = CHECK_EVERY.min(renew);
         // the first pause is random: responses that started together would otherwise renew together and slow down Redis
-        let mut pause = every.mul_f64(rand::random());
-        let mut kept = Instant::now();
+        let mut pause = interval.mul_f64(rand::random());
+        let mut renewed_at = Instant::now();
         loop {
             sleep(pause).await;
-            pause = every;
-            if self.last_step.age() < every && kept.elapsed() + every / 2 <= renew {
+            pause = interval;
+            if self.last_step.age() < interval && renewed_at.elapsed() + interval / 2 <= renew {
                 continue;
             }
-            let asked = Instant::now();
-            match self.keep(self.shared.limits.lease).await {
-                Ok(()) => kept = asked,
+            let sent_at = Instant::now();
+            match self.renew_lease(self.shared.limits.lease).await {
+                Ok(()) => renewed_at = sent_at,
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
             // the read extends the session's lifetime; renewing the lease extends only a thread's lifetime
             if context == ResponseContext::Session {
-                let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
-                drop(used.await);
+                let read = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
+                drop(read.await);
             }
         }
     }
 
-    async fn keep(&self, lease: Duration) -> Result<(), WriteError> {
+    async fn renew_lease(&self, lease: Duration) -> Result<(), WriteError> {
         let responses = &self.shared.responses;
         responses
             .keep_response(&self.id, self.scope, self.token, lease)
@@ -71,7 +71,7 @@ impl Driver<'_> {
     /// Releases the response so that another driver can take over immediately. If the call fails, another driver can
     /// take over when the lease expires. Returns whether this driver still had the response.
     pub(crate) async fn release(&self) -> bool {
-        let released = self.keep(Duration::ZERO).await;
+        let released = self.renew_lease(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {
             tracing::debug!(%error, "response not released: its lease expires by itself");
         }

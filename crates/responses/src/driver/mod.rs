@@ -1,13 +1,13 @@
 mod begin;
 mod call;
 pub(crate) mod closing;
+mod dry_run;
 mod history;
 mod journal;
 mod lease;
-mod passing;
 mod question;
-mod rehearsal;
 mod run;
+mod scratch_state;
 mod start;
 mod stateless_call;
 mod steps;
@@ -20,9 +20,9 @@ use self::lease::LastStep;
 pub(crate) use self::question::functions;
 use crate::driver::closing::{Closing, ends_context};
 use crate::driver::run::Run;
-use crate::running::Place;
+use crate::events::broadcast::Progress;
+use crate::running::ResponseSlot;
 use crate::shared::Shared;
-use crate::telling::broadcast::Progress;
 use crate::values::error::ResponseError;
 use crate::values::model::UpstreamError;
 use crate::values::observer::ResponseRefusal;
@@ -32,7 +32,7 @@ use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 use threadkeep_service::ServiceError;
 
 /// Interval at which a driver checks that it still has its response.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Pause between retries while the store is failing.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
@@ -41,10 +41,10 @@ pub(crate) struct Driver<'a> {
     pub(crate) id: ResponseId,
     pub(crate) scope: &'a ScopeId,
     token: TurnToken,
-    /// The caller's turn token, if the response runs under a turn that the caller holds.
+    /// Token of the caller's turn (exclusive lease of the thread), if the response runs under that turn.
     lent: Option<TurnToken>,
     last_step: LastStep,
-    place: &'a Place,
+    slot: &'a ResponseSlot,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl From<ResponseError> for Stop {
 }
 
 /// Runs a response to completion in this task, and reports the result to all waiting callers.
-pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
+pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, slot: ResponseSlot) {
     let driver = Driver {
         shared: &shared,
         id: new.id,
@@ -83,7 +83,7 @@ pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
         token: TurnToken::random(),
         lent: new.lent,
         last_step: LastStep::now(),
-        place: &place,
+        slot: &slot,
     };
     let result = tokio::select! {
         result = driver.run(&new) => result,
@@ -92,7 +92,7 @@ pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
             Err(ResponseError::Stopping)
         }
     };
-    place.end(result.map_err(Arc::new));
+    slot.end(result.map_err(Arc::new));
 }
 
 impl Driver<'_> {
@@ -104,8 +104,8 @@ impl Driver<'_> {
         };
         let worked = tokio::select! {
             worked = self.prepare_and_work(run, is_new) => worked,
-            stop = self.until_lost(new.request.context) => Err(stop),
-            ended = self.place.ended.wait() => Ok(ended.clone().replayed_if(false)),
+            stop = self.wait_until_lost(new.request.context) => Err(stop),
+            ended = self.slot.ended.wait() => Ok(ended.clone().replayed_if(false)),
         };
         match worked {
             Ok(ended) => Ok(ended),
@@ -113,7 +113,7 @@ impl Driver<'_> {
                 self.shared.observer.fenced();
                 // a driver that has lost only its scope reservation still has the response, and releases it
                 match self.release().await {
-                    true => Err(self.floor_lost_error(new.request.is_background)),
+                    true => Err(self.reservation_lost_error(new.request.is_background)),
                     false => self.follow().await,
                 }
             }
@@ -135,14 +135,14 @@ impl Driver<'_> {
     async fn prepare_and_work(&self, run: Run, is_new: bool) -> Result<EndedResponse, Stop> {
         let history = self.prepare(&run, is_new).await?;
         self.shared.observer.begun(!is_new);
-        self.place.broadcast.begin_at(run.telling.first());
-        let here = Progress::Here(Arc::clone(&run.request));
-        self.place.broadcast.show(here);
+        self.slot.broadcast.begin_at(run.queue.first());
+        let progress = Progress::Local(Arc::clone(&run.request));
+        self.slot.broadcast.show(progress);
         self.work(run, &history).await
     }
 
     /// Returns the error for a response that was released because another caller has reserved its scope.
-    fn floor_lost_error(&self, is_background: bool) -> ResponseError {
+    fn reservation_lost_error(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // the sweep resumes the response
             _ if is_background => ResponseError::Stopping,
@@ -155,8 +155,8 @@ impl Driver<'_> {
     }
 
     /// Reserves memory until the response ends.
-    fn hold(&self, bytes: usize) -> Result<(), ResponseError> {
-        let held = self.place.hold(bytes as u64);
-        held.inspect_err(|_| self.shared.observer.refused(ResponseRefusal::TooMany))
+    fn reserve(&self, bytes: usize) -> Result<(), ResponseError> {
+        let reserved = self.slot.reserve(bytes as u64);
+        reserved.inspect_err(|_| self.shared.observer.refused(ResponseRefusal::TooMany))
     }
 }

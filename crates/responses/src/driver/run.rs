@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::driver::passing::ScratchState;
+use crate::driver::scratch_state::ScratchState;
+use crate::events::EventQueue;
 use crate::shared::Shared;
-use crate::telling::EventQueue;
 use crate::values::course::Course;
 use crate::values::request::ResponseRequest;
 use crate::values::stored::Stored as _;
@@ -14,19 +14,19 @@ use threadkeep_store::{Journal, StoreError};
 pub(crate) struct Run {
     pub(crate) request: Arc<ResponseRequest>,
     pub(crate) course: Course,
-    pub(crate) telling: EventQueue,
+    pub(crate) queue: EventQueue,
     /// Tool state of a response without a context. The first call creates the state.
-    pub(crate) passing: Option<ScratchState>,
+    pub(crate) scratch: Option<ScratchState>,
 }
 
 impl Run {
     pub(crate) fn new(shared: &Shared, id: ResponseId, request: Arc<ResponseRequest>) -> Self {
         let course = Course::new(id, &request);
         Self {
-            telling: EventQueue::of(&request, &course, shared.limits.max_bytes),
+            queue: EventQueue::of(&request, &course, shared.limits.max_bytes),
             request,
             course,
-            passing: None,
+            scratch: None,
         }
     }
 
@@ -39,7 +39,7 @@ impl Run {
         let request = Arc::new(ResponseRequest::read(&journal.request)?);
         let course = Course::replay(id, &request, journal)?;
         Ok(Self {
-            telling: EventQueue::resumed(
+            queue: EventQueue::resumed(
                 &*shared.responses,
                 &id,
                 &request,
@@ -49,7 +49,7 @@ impl Run {
             .await?,
             request,
             course,
-            passing: None,
+            scratch: None,
         })
     }
 }

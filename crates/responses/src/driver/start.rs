@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::drive;
+use crate::events::broadcast::Broadcast;
 use crate::shared::Shared;
-use crate::telling::broadcast::Broadcast;
 use crate::values::error::ResponseError;
 use crate::values::observer::ResponseRefusal;
 use crate::values::response::NewResponse;
@@ -21,10 +21,10 @@ impl Shared {
             Err(ResponseError::Stopping) => self.observer.refused(ResponseRefusal::Stopping),
             _ => {}
         }
-        let (broadcast, place) = joined?;
-        let is_joined = place.is_none();
-        if let Some(place) = place {
-            let driving = drive(Arc::clone(self), new, place);
+        let (broadcast, slot) = joined?;
+        let is_joined = slot.is_none();
+        if let Some(slot) = slot {
+            let driving = drive(Arc::clone(self), new, slot);
             // the driver belongs to the trace of this request, but may outlive the request
             let driving = trace::continuing(trace::parent(), driving);
             self.running.tasks.spawn_on(driving, &self.runtime);

@@ -25,13 +25,13 @@ impl Driver<'_> {
         let Run {
             request,
             course,
-            telling,
+            queue,
             ..
         } = run;
-        let excess = self.excess(request, call);
+        let limit_error = self.limit_error(request, call);
         let work = async {
-            match excess {
-                Some(excess) => StatelessOutcome::Mistake(excess),
+            match limit_error {
+                Some(error) => StatelessOutcome::Mistake(error),
                 None => outcome(&*self.shared.stateless, tool, call, deadline).await,
             }
         };
@@ -40,18 +40,18 @@ impl Driver<'_> {
         let outcome = loop {
             tokio::select! {
                 biased;
-                () = telling.due() => self.tell(telling).await?,
+                () = queue.wait_until_due() => self.write_events(queue).await?,
                 outcome = &mut work => break outcome,
             }
         };
         let outcome = match outcome {
-            Ok(StatelessOutcome::Image(image)) => fitting(image, course, tool),
+            Ok(StatelessOutcome::Image(image)) => within_image_limit(image, course, tool),
             Ok(outcome) => outcome,
             Err(_) => failed(tool, "the time of the turn is used up".into()),
         };
         let item = stateless_item_of(request, course, index, (tool, call), &outcome);
-        let place = (index, Some(tool.as_str()));
-        self.note_item(run, place, item, None).await
+        self.record_item(run, (index, Some(tool.as_str())), item, None)
+            .await
     }
 }
 
@@ -66,11 +66,11 @@ async fn outcome(
         Err(mistake) => return StatelessOutcome::Mistake(mistake),
     };
     let result = match &call {
-        StatelessCall::Search(search) => tools.search(search).await.map(|found| {
-            let found = found
+        StatelessCall::Search(search) => tools.search(search).await.map(|pages| {
+            let results = pages
                 .iter()
                 .map(|page| json!({"title": page.title, "url": page.url, "snippet": page.snippet}));
-            let results: Vec<_> = found.collect();
+            let results: Vec<_> = results.collect();
             StatelessOutcome::Text(json!({ "results": results }).to_string())
         }),
         StatelessCall::Fetch(fetch) => tools.fetch(fetch).await.map(StatelessOutcome::Text),
@@ -86,14 +86,18 @@ async fn outcome(
         }
         StatelessError::Unavailable(reason) => StatelessOutcome::Failed {
             code: tool.unavailable(),
-            error: in_words(tool, &reason),
+            error: error_text(tool, &reason),
         },
         StatelessError::Failed(reason) => failed(tool, reason),
     })
 }
 
 /// Returns the image, or an error if the response's images would exceed their total size limit.
-fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> StatelessOutcome {
+fn within_image_limit(
+    image: GeneratedImage,
+    course: &Course,
+    tool: StatelessTool,
+) -> StatelessOutcome {
     let earlier: usize = course.output.iter().map(image_bytes).sum();
     match earlier + image.base64.len() <= IMAGES_MAX_BYTES {
         true => StatelessOutcome::Image(image),
@@ -107,10 +111,10 @@ fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> State
 fn failed(tool: StatelessTool, reason: Cow<'static, str>) -> StatelessOutcome {
     StatelessOutcome::Failed {
         code: tool.failed(),
-        error: in_words(tool, &reason),
+        error: error_text(tool, &reason),
     }
 }
 
-fn in_words(tool: StatelessTool, reason: &str) -> String {
+fn error_text(tool: StatelessTool, reason: &str) -> String {
     format!("{}: {reason}", tool.dotted())
 }

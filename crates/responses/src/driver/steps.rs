@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::question::{Asked, functions};
+use super::question::{QuestionContext, functions};
 use super::{Driver, Stop};
 use crate::driver::closing::{Ending, context_ended, ends_context, failed};
 use crate::driver::run::Run;
@@ -18,13 +18,13 @@ use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
 /// Number of calls by which an answer may exceed the response's call limit. Each excess call receives only an error,
 /// which costs one write.
-const EXCESS_CALLS: usize = 1_000;
+const EXCESS_CALLS_MAX: usize = 1_000;
 
 impl Driver<'_> {
     /// Asks the model and runs its calls until the response has ended.
     pub(crate) async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedResponse, Stop> {
         let worked = self.steps(&mut run, history).await;
-        run.telling.break_off();
+        run.queue.abandon_items();
         let status = match worked {
             Ok(status) => status,
             Err(Stop::Refused(refusal)) if ends_context(&refusal) => context_ended(),
@@ -55,7 +55,7 @@ impl Driver<'_> {
         };
         let outcome = self.persist(|| ending.run(status.clone())).await?;
         let (first, events) = ending.events;
-        self.place.broadcast.tell(first, events);
+        self.slot.broadcast.publish(first, events);
         Ok(EndedResponse::new(
             self.id,
             run.request,
@@ -66,9 +66,9 @@ impl Driver<'_> {
     }
 
     async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
-        if run.telling.has_waiting() {
-            // reports that the response continues
-            self.tell(&mut run.telling).await?;
+        if run.queue.has_waiting() {
+            // notifies readers that the response continues
+            self.write_events(&mut run.queue).await?;
         }
         let deadline = Instant::now() + self.time_left(&run.request);
         let model = self.shared.catalog.find(&run.request.model);
@@ -97,28 +97,28 @@ impl Driver<'_> {
             if course.steps >= self.shared.limits.max_steps {
                 return Ok(Status::Incomplete(Incomplete::MaxToolCalls));
             }
-            let asked = Asked {
+            let context = QuestionContext {
                 model: &model,
                 history,
                 functions: if has_calls_left { &functions } else { &[] },
                 may_call,
                 deadline,
             };
-            let Some(answer) = self.ask(run, &asked).await? else {
+            let Some(answer) = self.ask(run, &context).await? else {
                 return Ok(Status::Incomplete(Incomplete::TimeLimit));
             };
-            let most = self.max_tool_calls(&run.request) as usize + EXCESS_CALLS;
-            let is_odd = answer.parts.len() > most || answer.parts.is_empty();
-            if is_odd || size_of(&answer) > self.shared.limits.max_bytes {
+            let calls_max = self.max_tool_calls(&run.request) as usize + EXCESS_CALLS_MAX;
+            let is_malformed = answer.parts.len() > calls_max || answer.parts.is_empty();
+            if is_malformed || size_of(&answer) > self.shared.limits.max_bytes {
                 return Err(Stop::Upstream(UpstreamError::Malformed));
             }
             let Run {
                 request,
                 course,
-                telling,
+                queue,
                 ..
             } = run;
-            let numbers = telling.finish_answer(request, course, &answer, may_call);
+            let numbers = queue.finish_answer(request, course, &answer, may_call);
             let answer = match may_call {
                 true => answer,
                 false => without_calls(answer),
@@ -128,9 +128,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left. The time limit for a background response starts when the response
-    /// is requested, even if another replica resumes the response later. For other responses, it restarts with each
-    /// repeated request.
+    /// Returns the time that the response has left.
+    ///
+    /// For a background response, the time starts with the request. For other responses, each repetition restarts it.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -150,12 +150,12 @@ impl Driver<'_> {
             || !request.stateless.is_empty()
             || !request.functions.is_empty()
             || course.calls > 0;
-        let had_to_stop = course.steps >= self.shared.limits.max_steps
+        let reached_limit = course.steps >= self.shared.limits.max_steps
             || course.calls > self.max_tool_calls(request);
         match status {
             // the client runs the calls and continues
             Status::Completed if course.has_client_calls => Status::Completed,
-            Status::Completed if has_tools && had_to_stop => {
+            Status::Completed if has_tools && reached_limit => {
                 Status::Incomplete(Incomplete::MaxToolCalls)
             }
             status => status.clone(),
@@ -166,7 +166,7 @@ impl Driver<'_> {
         let limit = self.shared.limits.max_tool_calls;
         request
             .max_tool_calls
-            .map_or(limit, |wanted| wanted.min(limit))
+            .map_or(limit, |requested| requested.min(limit))
     }
 }
 

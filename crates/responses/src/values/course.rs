@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::values::call::PendingCall;
 use crate::values::entry::{Entry, ItemNumbers};
-use crate::values::items::{client_call, foreign, message, response_item_id};
+use crate::values::items::{client_call, message, response_item_id, upstream_item};
 use crate::values::model::{AnswerPart, Finish, Function, ModelAnswer};
 use crate::values::request::ResponseRequest;
 use crate::values::stateless::counted_bytes;
@@ -92,7 +92,7 @@ impl Course {
                 self.pending.pop_front();
                 self.next_index = self.next_index.max(index + 1);
                 self.push(index, item);
-                self.settle(request);
+                self.release_client_calls(request);
             }
             Entry::Failed(failure) => self.failure = Some(failure),
         }
@@ -106,7 +106,7 @@ impl Course {
     /// Returns the item at `index` if it is a call for the client that is held back until the server's calls are done.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
-        let (_, call) = held.find(|(its, _)| *its == index)?;
+        let (_, call) = held.find(|(item_index, _)| *item_index == index)?;
         Some(self.client_call(request, index, call))
     }
 
@@ -125,15 +125,15 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// Creates a call. `place` is the index of the call among the calls of its answer.
+    /// Creates a call. `position` is the index of the call among the calls of its answer.
     pub(crate) fn call(
         &self,
-        place: u32,
+        position: u32,
         id: Option<String>,
         name: String,
         arguments: String,
     ) -> PendingCall {
-        let number = self.calls + place;
+        let number = self.calls + position;
         PendingCall {
             id: id.unwrap_or_else(|| self.call_id(number)),
             name,
@@ -175,7 +175,7 @@ impl Course {
                 AnswerPart::Item(item) => {
                     let index = self.take_index(&mut indexes);
                     let id = self.item_id(request, "rs_", index);
-                    self.push(index, foreign(&id, step, &item));
+                    self.push(index, upstream_item(&id, step, &item));
                 }
                 // the answer was cut off, so its last call may be incomplete, and none of its calls is run
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
@@ -194,7 +194,8 @@ impl Course {
                         }
                         false => {
                             let index = own_indexes.next();
-                            self.next_index = self.next_index.max(index.map_or(0, |its| its + 1));
+                            self.next_index =
+                                self.next_index.max(index.map_or(0, |index| index + 1));
                             self.pending.push_back(PendingCall { index, ..call });
                         }
                     }
@@ -210,7 +211,7 @@ impl Course {
             Finish::Done if !has_calls || self.has_client_calls => Some(Status::Completed),
             Finish::Done => None,
         };
-        self.settle(request);
+        self.release_client_calls(request);
     }
 
     fn take_index(&mut self, indexes: &mut impl Iterator<Item = u64>) -> u64 {
@@ -222,12 +223,12 @@ impl Course {
     /// Derives an id for a call that has none. The id is short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
-        let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);
-        format!("call_{}", hex::encode(print.0))
+        let fingerprint = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);
+        format!("call_{}", hex::encode(fingerprint.0))
     }
 
     /// Adds the client's calls to the output once the server's calls are done.
-    fn settle(&mut self, request: &ResponseRequest) {
+    fn release_client_calls(&mut self, request: &ResponseRequest) {
         if self.pending.is_empty() {
             for (index, call) in std::mem::take(&mut self.for_client) {
                 self.push(index, self.client_call(request, index, &call));
@@ -237,8 +238,8 @@ impl Course {
 
     fn push(&mut self, index: u64, item: Json) {
         self.bytes += counted_bytes(&item);
-        let place = self.indexes.partition_point(|earlier| *earlier < index);
-        self.indexes.insert(place, index);
-        self.output.insert(place, item);
+        let position = self.indexes.partition_point(|earlier| *earlier < index);
+        self.indexes.insert(position, index);
+        self.output.insert(position, item);
     }
 }

@@ -42,13 +42,13 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
 /// ids of the messages are derived from `id`.
 pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
     let messages = match Item::read(item.as_str()) {
-        Some(Item::Message { role, content }) => {
-            said(&role, content.unwrap_or("[]")).into_iter().collect()
-        }
+        Some(Item::Message { role, content }) => text_message(&role, content.unwrap_or("[]"))
+            .into_iter()
+            .collect(),
         Some(Item::Call(call)) => {
             let result = call.result.as_ref();
             let result = result.map(|result| result_message(&call.id, &plain_text(&result.output)));
-            [calling(&call)].into_iter().chain(result).collect()
+            [call_message(&call)].into_iter().chain(result).collect()
         }
         Some(Item::Output { id, output }) => vec![result_message(&id, &plain_text(output))],
         Some(Item::Reasoning | Item::Other) | None => Vec::new(),
@@ -64,8 +64,8 @@ pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
 
 /// Derives the UUID that identifies a message in a session.
 fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
-    let print = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
-    let id = Builder::from_random_bytes(print.0).into_uuid();
+    let fingerprint = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
+    let id = Builder::from_random_bytes(fingerprint.0).into_uuid();
     id.to_string().parse().expect("a UUID is visible ASCII")
 }
 
@@ -126,7 +126,7 @@ fn file_part(url: &str, name: Option<&str>) -> Option<String> {
     ))
 }
 
-fn said(role: &str, content: &str) -> Option<Json> {
+fn text_message(role: &str, content: &str) -> Option<Json> {
     if !["user", "assistant"].contains(&role) {
         return None;
     }
@@ -140,7 +140,7 @@ fn said(role: &str, content: &str) -> Option<Json> {
     )))
 }
 
-fn calling(call: &ItemCall<'_>) -> Json {
+fn call_message(call: &ItemCall<'_>) -> Json {
     let message = json!({
         "role": "assistant",
         "content": [],
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_response_leaves_in_a_session_is_read_back_as_the_same_items() {
+    fn session_messages_convert_back_to_the_same_items() {
         for item in [
             r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a \"b\""},{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}"#,
             r#"{"type":"message","role":"user","content":[{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,AA=="}]}"#,
@@ -270,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_nobody_knows_are_left_out() {
-        for odd in [
+    fn unknown_forms_are_omitted() {
+        for unknown in [
             "7",
             "{}",
             r#"{"role":7,"content":[]}"#,
@@ -281,7 +281,7 @@ mod tests {
             r#"{"role":"assistant","content":[],"tool_calls":[7,{},{"id":"c"}]}"#,
             r#"{"role":"tool","content":[{"type":"text","text":"a"}]}"#,
         ] {
-            assert_eq!(items(odd), [""; 0], "{odd}");
+            assert_eq!(items(unknown), [""; 0], "{unknown}");
         }
         for item in [
             r#"{"type":"reasoning","summary":[]}"#,

@@ -20,15 +20,15 @@ pub enum ResponseEvent {
         item: Json,
     },
     /// A part of a message or of reasoning begins.
-    PartAdded(TextPlace),
+    PartAdded(TextRef),
     TextDelta {
         #[serde(flatten)]
-        place: TextPlace,
+        text_ref: TextRef,
         delta: String,
     },
     TextDone {
         #[serde(flatten)]
-        place: TextPlace,
+        text_ref: TextRef,
         text: String,
     },
     /// An annotation of a message part, such as a source.
@@ -43,7 +43,7 @@ pub enum ResponseEvent {
     /// A part of a message or of reasoning is complete.
     PartDone {
         #[serde(flatten)]
-        place: TextPlace,
+        text_ref: TextRef,
         json: Json,
     },
     ArgumentsDelta {
@@ -81,7 +81,7 @@ pub enum ResponseEvent {
 
 /// Identifies a text within an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TextPlace {
+pub struct TextRef {
     pub index: u64,
     pub id: String,
     pub part: usize,
@@ -179,7 +179,7 @@ impl CallKind {
     }
 
     /// Returns whether events report the arguments. OpenAI's API has such events for three kinds of calls.
-    pub(crate) fn tells_arguments(self) -> bool {
+    pub(crate) fn reports_arguments(self) -> bool {
         matches!(self, Self::Function | Self::Custom | Self::Mcp)
     }
 
@@ -224,10 +224,10 @@ impl ResponseEvent {
             | Self::ArgumentsDone { index, .. }
             | Self::Call { index, .. }
             | Self::ItemDone { index, .. } => Some(*index),
-            Self::PartAdded(place)
-            | Self::TextDelta { place, .. }
-            | Self::TextDone { place, .. }
-            | Self::PartDone { place, .. } => Some(place.index),
+            Self::PartAdded(text_ref)
+            | Self::TextDelta { text_ref, .. }
+            | Self::TextDone { text_ref, .. }
+            | Self::PartDone { text_ref, .. } => Some(text_ref.index),
         }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_text_is_stored_among_the_members_of_its_event() {
+    fn a_text_reference_is_flattened_into_its_event() {
         for stored in [
             r#"{"part_added":{"index":3,"id":"msg_1","part":1,"kind":"summary"}}"#,
             r#"{"text_delta":{"index":3,"id":"msg_1","part":1,"kind":"refusal","delta":"a\n"}}"#,
@@ -256,7 +256,7 @@ mod tests {
         let older = r#"{"part_done":{"index":3,"id":"msg_1","part":1,"json":{}}}"#;
         let older = ResponseEvent::read(older.as_bytes()).unwrap();
         assert!(
-            matches!(older, ResponseEvent::PartDone { place, .. } if place.kind == TextKind::Text)
+            matches!(older, ResponseEvent::PartDone { text_ref, .. } if text_ref.kind == TextKind::Text)
         );
     }
 }

@@ -73,35 +73,37 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
 
 /// Converts an upstream's item. The new id contains the upstream's id if possible. Adds a status to reasoning that has
 /// none. `step` is set if the item follows a call in the same answer.
-pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
+pub(crate) fn upstream_item(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
-    let its = member_text(item, "id").filter(|its| !its.is_empty());
-    let (id, upstream_id) = match its.map(|its| (with_upstream_id(id, &its), its)) {
-        None => (id.to_owned(), None),
-        Some((Some(both), _)) => (both, None),
-        Some((None, its)) => (id.to_owned(), Some(quoted(&its))),
+    let upstream_id = member_text(item, "id").filter(|id| !id.is_empty());
+    let combined = upstream_id
+        .as_ref()
+        .and_then(|upstream_id| with_upstream_id(id, upstream_id));
+    let (id, upstream_id) = match (combined, upstream_id) {
+        (Some(combined), _) => (combined, None),
+        (None, upstream_id) => (id.to_owned(), upstream_id.map(|id| quoted(&id))),
     };
     let is_reasoning = ItemKind::of(item) == Some(ItemKind::Reasoning);
     let status = (is_reasoning && member(item, "status").is_none()).then_some(r#""completed""#);
     let step = step.map(|step| step.to_string());
-    let own = [
+    let added = [
         (r#""id""#, Some(quoted(&id))),
         (r#""status""#, status.map(str::to_owned)),
         (r#""step""#, step),
         (QUOTED_UPSTREAM_ID, upstream_id),
     ];
-    let own = own.iter();
-    let own = own.filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-    let its = members(item).filter(|(name, _)| *name != r#""id""#);
-    Json::from_compact(object_of(own.chain(its)))
+    let added = added.iter();
+    let added = added.filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    let original = members(item).filter(|(name, _)| *name != r#""id""#);
+    Json::from_compact(object_of(added.chain(original)))
 }
 
-/// Appends the digits of `id` to the upstream's id, so that the result is unique and identifies the response. Returns
-/// `None` if the result is not a valid item id, or would look like an id that contains no upstream id.
+/// Appends the digits of `id`, which identify the response, to the upstream's id. Returns `None` if the result would be
+/// an invalid item id or look like an id without an upstream id.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
-    let both = format!("{upstream_id}_{digits}");
-    both.parse::<ItemId>().is_ok().then_some(both)
+    let combined = format!("{upstream_id}_{digits}");
+    combined.parse::<ItemId>().is_ok().then_some(combined)
 }
 
 /// Returns the upstream id of an item, or `None` if the upstream assigned no id.
@@ -110,14 +112,16 @@ pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
         return Some(id);
     }
     let id = member_text(item, "id")?;
-    let Some((its, _)) = id
+    let Some((upstream_id, _)) = id
         .rsplit_once('_')
         .filter(|_| response_of_item(&id).is_some())
     else {
         return Some(id);
     };
     // if the upstream assigned no id, only a prefix precedes the digits
-    its.contains('_').then(|| its.to_owned().into())
+    upstream_id
+        .contains('_')
+        .then(|| upstream_id.to_owned().into())
 }
 
 fn step_member(step: Option<u32>) -> String {
@@ -166,11 +170,11 @@ mod tests {
     const OURS: &str = "rs_00000000000000000000000000000001000000000000000000ab";
 
     fn shown(item: &str) -> Json {
-        foreign(OURS, None, &Json::parse(item).unwrap())
+        upstream_item(OURS, None, &Json::parse(item).unwrap())
     }
 
     #[test]
-    fn an_item_of_an_upstream_has_an_id_of_its_own_and_keeps_that_of_the_upstream() {
+    fn an_upstream_item_gets_a_new_id_that_contains_the_upstream_id() {
         for (item, id, upstream_id) in [
             (r#"{"type":"reasoning"}"#, OURS.to_owned(), None),
             (
@@ -182,25 +186,28 @@ mod tests {
         ] {
             let shown = shown(item);
 
-            let its = item_id_of(&shown).unwrap();
-            assert_eq!(its.as_str(), id);
+            let shown_id = item_id_of(&shown).unwrap();
+            assert_eq!(shown_id.as_str(), id);
             assert_eq!(upstream_id_of(shown.as_str()).as_deref(), upstream_id);
-            assert!(response_of_item(its.as_str()).is_some());
+            assert!(response_of_item(shown_id.as_str()).is_some());
         }
     }
 
     #[test]
-    fn an_id_without_room_for_that_of_the_upstream_stands_beside_it() {
-        for its in ["a_".repeat(45), "ä_".to_owned(), "one".to_owned()] {
-            let shown = shown(&format!(r#"{{"type":"reasoning","id":"{its}"}}"#));
+    fn an_upstream_id_that_does_not_fit_is_stored_separately() {
+        for upstream_id in ["a_".repeat(45), "ä_".to_owned(), "one".to_owned()] {
+            let shown = shown(&format!(r#"{{"type":"reasoning","id":"{upstream_id}"}}"#));
 
             assert_eq!(item_id_of(&shown).unwrap().as_str(), OURS);
-            assert_eq!(upstream_id_of(shown.as_str()).as_deref(), Some(&*its));
+            assert_eq!(
+                upstream_id_of(shown.as_str()).as_deref(),
+                Some(&*upstream_id)
+            );
         }
     }
 
     #[test]
-    fn ids_that_others_have_made_are_their_own() {
+    fn foreign_ids_are_upstream_ids() {
         for id in ["rs_68", "x", "rs_0000"] {
             let item = format!(r#"{{"type":"reasoning","id":"{id}"}}"#);
             assert_eq!(upstream_id_of(&item).as_deref(), Some(id));

@@ -25,11 +25,11 @@ impl MessageWindow {
         input: impl Iterator<Item = &'a Json>,
         output: &[Json],
     ) -> Vec<Operation> {
-        let said = input.filter_map(|item| said_by_user(item.as_str()));
+        let user_messages = input.filter_map(|item| user_message(item.as_str()));
         let answer = output
             .iter()
             .rev()
-            .find_map(|item| said_by_model(item.as_str()));
+            .find_map(|item| model_message(item.as_str()));
         let push = |value| {
             Some(Operation::Push {
                 key: self.key()?,
@@ -38,13 +38,13 @@ impl MessageWindow {
                 mismatch: Mismatch::Refuse,
             })
         };
-        said.chain(answer).filter_map(push).collect()
+        user_messages.chain(answer).filter_map(push).collect()
     }
 }
 
 /// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the image and
 /// file data.
-fn said_by_user(item: &str) -> Option<Json> {
+fn user_message(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {
         return message(item, "user", content);
@@ -62,7 +62,7 @@ fn said_by_user(item: &str) -> Option<Json> {
 }
 
 /// Converts a model message to a single text.
-fn said_by_model(item: &str) -> Option<Json> {
+fn model_message(item: &str) -> Option<Json> {
     let content = content_of(item, "assistant")?;
     let text: String = elements(content)
         .filter_map(|part| member_text(part, "text").or_else(|| member_text(part, "refusal")))
@@ -71,8 +71,8 @@ fn said_by_model(item: &str) -> Option<Json> {
 }
 
 fn content_of<'a>(item: &'a str, role: &str) -> Option<&'a str> {
-    let is_it = member_text(item, "type")? == "message" && member_text(item, "role")? == role;
-    is_it.then(|| member(item, "content")).flatten()
+    let is_match = member_text(item, "type")? == "message" && member_text(item, "role")? == role;
+    is_match.then(|| member(item, "content")).flatten()
 }
 
 fn message(item: &str, role: &str, content: &str) -> Option<Json> {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn images_and_files_leave_their_kind_and_no_bytes() {
+    fn images_and_files_are_stored_without_their_data() {
         let input = r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"See"},{"type":"input_image","image_url":"data:image/png;base64,AAAA","detail":"low"},{"type":"input_image","image_url":"https://example.com/a.png"},{"type":"input_file","filename":"a.pdf","file_data":"AAAA"}],"id":"msg_1"}]"#;
 
         assert_eq!(

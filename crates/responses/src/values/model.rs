@@ -13,17 +13,18 @@ use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage,
 /// A model at an upstream. Retries requests as configured.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Sends the question to the model. Fails if all attempts fail. Dropping the future cancels the request. With
-    /// `pieces`, streams the answer, sends each piece as soon as it arrives, and waits while the channel is full. If
-    /// the channel is closed, continues without sending pieces.
+    /// Sends the question to the model. Fails if all attempts fail. Dropping the future cancels the request.
+    ///
+    /// With `pieces`, streams the answer and waits while the channel is full. If the channel is closed, continues
+    /// without sending pieces.
     async fn answer(
         &self,
         question: &Question<'_>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Returns whether the upstream accepts `part`, an `input_image` or `input_file`, at `place`.
-    fn takes(&self, place: MediaPlace, part: &str) -> bool;
+    /// Returns whether the upstream accepts `part`, an `input_image` or `input_file`, in `carrier`.
+    fn takes(&self, carrier: MediaCarrier, part: &str) -> bool;
 
     /// Returns the name of the first field that is set but that the API does not support. Checks only `include`,
     /// `top_logprobs`, `presence_penalty` and `frequency_penalty`.
@@ -32,7 +33,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     }
 
     /// Returns whether the API has custom tools.
-    fn takes_custom_tools(&self) -> bool {
+    fn supports_custom_tools(&self) -> bool {
         false
     }
 
@@ -60,8 +61,9 @@ pub struct CompactedPrompt {
     pub usage: Usage,
 }
 
+/// Part of a prompt that contains an image or a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MediaPlace {
+pub enum MediaCarrier {
     User,
     Assistant,
     System,
@@ -83,14 +85,14 @@ pub enum Piece {
         part: usize,
         kind: TextKind,
         /// Index in the content or the summary.
-        place: usize,
+        text_index: usize,
         text: String,
     },
     /// An annotation of a text of a message.
     Annotation {
         part: usize,
         /// Index of the text in the content.
-        place: usize,
+        text_index: usize,
         annotation: Json,
     },
     /// Complete item that is neither a message nor a call, such as reasoning.
@@ -245,8 +247,8 @@ pub struct ModelAnswer {
 impl ModelAnswer {
     /// Returns whether a limit or a filter cut the answer short at `part`. Calls after that part are not run.
     pub(crate) fn is_cut(&self, part: usize) -> bool {
-        let mut behind = self.parts.iter().skip(part + 1);
-        self.finish != Finish::Done && behind.all(AnswerPart::is_call)
+        let mut later_parts = self.parts.iter().skip(part + 1);
+        self.finish != Finish::Done && later_parts.all(AnswerPart::is_call)
     }
 
     pub(crate) fn status_of(&self, part: usize) -> &'static str {
@@ -268,9 +270,8 @@ pub enum AnswerPart {
     Call {
         /// Id that the upstream assigned.
         id: Option<String>,
-        /// As the model wrote it.
+        /// Unchecked output of the model, like `arguments`.
         name: String,
-        /// As the model wrote them.
         arguments: String,
     },
 }

@@ -187,16 +187,19 @@ impl ResponseRequest {
     }
 
     /// Applies the client's definition, if any, to a server tool.
-    pub(crate) fn defined(&self, own: Function) -> Function {
-        let given = self.definitions.iter().find(|given| given.name == own.name);
-        let Some(given) = given.cloned() else {
-            return own;
+    pub(crate) fn with_client_definition(&self, tool: Function) -> Function {
+        let mut definitions = self.definitions.iter();
+        let Some(definition) = definitions
+            .find(|definition| definition.name == tool.name)
+            .cloned()
+        else {
+            return tool;
         };
         Function {
-            name: own.name,
-            description: given.description.or(own.description),
-            parameters: given.parameters.or(own.parameters),
-            strict: given.strict.or(own.strict),
+            name: tool.name,
+            description: definition.description.or(tool.description),
+            parameters: definition.parameters.or(tool.parameters),
+            strict: definition.strict.or(tool.strict),
             custom: None,
         }
     }

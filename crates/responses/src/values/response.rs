@@ -11,7 +11,7 @@ pub struct NewResponse {
     pub id: ResponseId,
     pub scope: ScopeId,
     pub missing: MissingThread,
-    /// The caller's turn token, if the response runs under a turn that the caller holds.
+    /// Token of the caller's turn (exclusive lease of the thread), if the response runs under that turn.
     pub lent: Option<TurnToken>,
     /// Maximum time to wait while another caller holds the turn.
     pub wait: Duration,

@@ -261,7 +261,7 @@ impl Faults {
     }
 
     fn choice(&mut self, choice: &Value, names: &HashSet<&str>) {
-        let is_right = match choice.as_str() {
+        let is_valid = match choice.as_str() {
             Some(choice) => ["none", "auto", "required"].contains(&choice),
             None => {
                 let (kind, tool) = tool_of(choice);
@@ -269,17 +269,17 @@ impl Faults {
                 !kind.is_empty() && name.is_some_and(|name| names.contains(name))
             }
         };
-        if !is_right {
+        if !is_valid {
             self.add(format!("wrong tool_choice {choice}"));
         }
     }
 
     fn name(&mut self, owner: &str, name: &Value) {
-        let is_right = name.as_str().is_some_and(|name| {
+        let is_valid = name.as_str().is_some_and(|name| {
             let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
             (1..=NAME_MAX_CHARS).contains(&name.len()) && name.chars().all(is_allowed)
         });
-        if !is_right {
+        if !is_valid {
             self.add(format!("{owner} has the wrong name {name}"));
         }
     }
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_request_has_no_fault() {
+    fn a_valid_request_has_no_faults() {
         let system = json!({"role": "system", "content": "Be brief."});
         let answer =
             json!({"role": "assistant", "content": "It is 1.", "reasoning_content": "Hm."});
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_a_role_and_content_and_no_foreign_member() {
+    fn messages_need_a_role_and_content_without_unknown_members() {
         let empty = json!({"role": "assistant", "content": null});
         let foreign = json!({"role": "user", "content": "a", "id": "msg_1"});
         let part = json!({"role": "user", "content": [{"type": "input_text", "text": "a"}]});
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_known_and_fit_together() {
+    fn unknown_and_contradictory_members_are_faults() {
         assert_only(&with("input", json!("a")), "unknown member input");
         assert_only(&with("model", json!(null)), "model is not a string");
         assert_only(
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_have_a_name_of_their_own() {
+    fn tool_names_are_valid_and_unique() {
         let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
 
         assert_only(

@@ -63,7 +63,7 @@ impl Wire for Chat {
         let choice = json!({
             "index": 0,
             "message": message,
-            "logprobs": of_text(context, answer.text.as_deref()),
+            "logprobs": text_logprobs(context, answer.text.as_deref()),
             "finish_reason": answer.finish_reason(),
         });
         let mut body = object(context, "chat.completion", json!([choice]));
@@ -102,7 +102,7 @@ impl Wire for Chat {
             let pieces = pieces(text.as_deref().unwrap_or_default());
             texts.extend(pieces.into_iter().map(|piece| {
                 let text = (name == "content").then_some(piece.as_str());
-                let logprobs = of_text(context, text);
+                let logprobs = text_logprobs(context, text);
                 with(json!({name: piece}), logprobs, Stage::Delta)
             }));
         }
@@ -159,7 +159,7 @@ impl Chat {
 }
 
 /// Returns the log probabilities of `text` if the request asks for them.
-fn of_text(context: Context<'_>, text: Option<&str>) -> Value {
+fn text_logprobs(context: Context<'_>, text: Option<&str>) -> Value {
     match text.filter(|_| context.body["logprobs"] == true) {
         Some(text) => {
             let content = logprobs(text, &context.body["top_logprobs"]);

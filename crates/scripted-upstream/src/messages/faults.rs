@@ -237,7 +237,7 @@ impl Faults {
         let thinks = body
             .get("thinking")
             .is_some_and(|thinking| thinking["type"] != "disabled");
-        let is_right = match choice["type"].as_str() {
+        let is_valid = match choice["type"].as_str() {
             Some("auto" | "none") => true,
             Some("any") => !thinks,
             Some("tool") => {
@@ -246,7 +246,7 @@ impl Faults {
             }
             _ => false,
         };
-        if !is_right {
+        if !is_valid {
             self.add(format!("wrong tool_choice {choice}"));
         }
     }
@@ -284,10 +284,10 @@ mod tests {
     }
 
     fn results(ids: &[&str]) -> Value {
-        let all = ids
+        let blocks = ids
             .iter()
             .map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "1"}));
-        json!({"role": "user", "content": all.collect::<Value>()})
+        json!({"role": "user", "content": blocks.collect::<Value>()})
     }
 
     fn with(name: &str, value: Value) -> Vec<String> {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_request_has_no_fault() {
+    fn a_valid_request_has_no_faults() {
         let thought = json!({"type": "thinking", "thinking": "a", "signature": "s"});
         let answer =
             json!({"role": "assistant", "content": [thought, {"type": "text", "text": "a"}]});
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_known_and_complete() {
+    fn unknown_and_missing_members_are_faults() {
         assert_eq!(
             with("temperature", json!(1)),
             ["unknown member temperature"]

@@ -65,7 +65,7 @@ impl Wire for Messages {
                 let body = json!({"index": index, "delta": delta});
                 event("content_block_delta", body, Stage::Delta)
             };
-            let (begin, deltas) = divided(&block, answer, index);
+            let (begin, deltas) = split_deltas(&block, answer, index);
             let begin = json!({"index": index, "content_block": begin});
             events.push(event("content_block_start", begin, Stage::Frame));
             events.extend(deltas.into_iter().map(delta));
@@ -174,7 +174,7 @@ fn tool_use(context: Context<'_>, index: usize, call: &Call) -> Value {
     block
 }
 
-fn divided(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) {
+fn split_deltas(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) {
     let mut begin = block.clone();
     let deltas = |kind: &str, name: &str, text: &str| -> Vec<Value> {
         let pieces = pieces(text).into_iter();
@@ -187,9 +187,10 @@ fn divided(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) 
             begin["thinking"] = json!("");
             begin["signature"] = json!("");
             let thinking = block["thinking"].as_str().unwrap_or_default();
-            let mut all = deltas("thinking_delta", "thinking", thinking);
-            all.push(json!({"type": "signature_delta", "signature": block["signature"]}));
-            (begin, all)
+            let mut thinking_deltas = deltas("thinking_delta", "thinking", thinking);
+            thinking_deltas
+                .push(json!({"type": "signature_delta", "signature": block["signature"]}));
+            (begin, thinking_deltas)
         }
         Some("text") => {
             begin["text"] = json!("");

@@ -207,7 +207,7 @@ impl Faults {
                 self.add(format!("tools[{index}] has the name of another tool"));
             }
         }
-        let is_right = |choice: &Value| match choice.as_str() {
+        let is_valid = |choice: &Value| match choice.as_str() {
             Some(choice) => ["none", "auto", "required"].contains(&choice),
             None => {
                 let name = choice["name"].as_str();
@@ -215,17 +215,17 @@ impl Faults {
                 has_kind && name.is_some_and(|name| names.contains(name))
             }
         };
-        if let Some(choice) = body.get("tool_choice").filter(|choice| !is_right(choice)) {
+        if let Some(choice) = body.get("tool_choice").filter(|choice| !is_valid(choice)) {
             self.add(format!("wrong tool_choice {choice}"));
         }
     }
 
     fn name(&mut self, owner: &str, name: &Value) {
-        let is_right = name.as_str().is_some_and(|name| {
+        let is_valid = name.as_str().is_some_and(|name| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
             (1..=MAX_CHARS).contains(&name.len()) && name.chars().all(is_plain)
         });
-        if !is_right {
+        if !is_valid {
             self.add(format!("{owner} has the wrong name {name}"));
         }
     }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_request_has_no_fault() {
+    fn a_valid_request_has_no_faults() {
         let user = json!({"role": "user", "content": [{"type": "input_text", "text": "a"}]});
         let reasoning =
             json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"});

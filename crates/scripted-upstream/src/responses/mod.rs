@@ -232,14 +232,14 @@ impl Events {
         match item["type"].as_str() {
             Some("message") => self.content(index, item),
             Some("function_call") => {
-                let place = json!({"output_index": index, "item_id": item["id"]});
+                let location = json!({"output_index": index, "item_id": item["id"]});
                 let name = "response.function_call_arguments";
-                self.deltas(name, &place, "arguments", &item["arguments"]);
+                self.deltas(name, &location, "arguments", &item["arguments"]);
             }
             Some("custom_tool_call") => {
-                let place = json!({"output_index": index, "item_id": item["id"]});
+                let location = json!({"output_index": index, "item_id": item["id"]});
                 let name = "response.custom_tool_call_input";
-                self.deltas(name, &place, "input", &item["input"]);
+                self.deltas(name, &location, "input", &item["input"]);
             }
             _ => self.summary(index, item),
         }
@@ -250,10 +250,10 @@ impl Events {
     fn summary(&mut self, index: usize, item: &Value) {
         let parts = item["summary"].as_array().map_or(&[][..], Vec::as_slice);
         for (number, part) in parts.iter().enumerate() {
-            let place =
+            let location =
                 json!({"output_index": index, "summary_index": number, "item_id": item["id"]});
             let with_part = |part: &Value| {
-                let mut body = place.clone();
+                let mut body = location.clone();
                 body["part"] = part.clone();
                 body
             };
@@ -261,7 +261,7 @@ impl Events {
             let begin = json!({"type": "summary_text", "text": ""});
             self.push(&format!("{event}.added"), with_part(&begin), Stage::Frame);
             let text = "response.reasoning_summary_text";
-            self.deltas(text, &place, "text", &part["text"]);
+            self.deltas(text, &location, "text", &part["text"]);
             self.push(&format!("{event}.done"), with_part(part), Stage::Frame);
         }
     }
@@ -269,7 +269,7 @@ impl Events {
     fn content(&mut self, index: usize, item: &Value) {
         let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
         for (number, part) in parts.iter().enumerate() {
-            let place =
+            let location =
                 json!({"output_index": index, "content_index": number, "item_id": item["id"]});
             let (event, member) = match part["type"].as_str() {
                 Some("refusal") => ("response.refusal", "refusal"),
@@ -278,7 +278,7 @@ impl Events {
             let mut begin = part.clone();
             begin[member] = json!("");
             let with_part = |part: &Value| {
-                let mut body = place.clone();
+                let mut body = location.clone();
                 body["part"] = part.clone();
                 body
             };
@@ -287,10 +287,10 @@ impl Events {
                 with_part(&begin),
                 Stage::Frame,
             );
-            self.deltas(event, &place, member, &part[member]);
+            self.deltas(event, &location, member, &part[member]);
             let annotations = part["annotations"].as_array().into_iter().flatten();
             for (number, annotation) in annotations.enumerate() {
-                let mut body = place.clone();
+                let mut body = location.clone();
                 body["annotation_index"] = json!(number);
                 body["annotation"] = annotation.clone();
                 let event = "response.output_text.annotation.added";
@@ -300,14 +300,14 @@ impl Events {
         }
     }
 
-    fn deltas(&mut self, event: &str, place: &Value, member: &str, text: &Value) {
+    fn deltas(&mut self, event: &str, location: &Value, member: &str, text: &Value) {
         for piece in pieces(text.as_str().unwrap_or_default()) {
-            let mut body = place.clone();
+            let mut body = location.clone();
             body["delta"] = json!(piece);
             body["logprobs"] = json!([]);
             self.push(&format!("{event}.delta"), body, Stage::Delta);
         }
-        let mut body = place.clone();
+        let mut body = location.clone();
         body[member] = text.clone();
         body["logprobs"] = json!([]);
         self.push(&format!("{event}.done"), body, Stage::Frame);

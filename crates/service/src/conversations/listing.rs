@@ -6,13 +6,13 @@
 
 use super::ranking::Ranking;
 use super::{
-    CONVERSATIONS_LOOKED_AT, ConversationPage, ConversationService, ListedConversation, PageStart,
-    ReadLabel,
+    CONVERSATIONS_EXAMINED_MAX, ConversationPage, ConversationService, ListedConversation,
+    PageStart, ReadLabel,
 };
 use crate::ServiceError;
 use crate::attempts::in_time;
 use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
-use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
+use threadkeep_store::{MOVES_AFTER_MS, OwnedPosition, ThreadOrder};
 
 /// Minimum and maximum number of threads to read per call. With the largest metadata, a call returns up to 8 MiB.
 const FIRST_ROUND: usize = 32;
@@ -24,12 +24,12 @@ struct Search {
     owner: OwnerTag,
     label: ReadLabel,
     ranking: Ranking,
-    looked_at: usize,
+    examined: usize,
 }
 
 impl ConversationService {
     /// Lists up to `limit` conversations of an owner. Returns `None` if the page would require reading more than
-    /// [`CONVERSATIONS_LOOKED_AT`] threads. Does not extend the threads' lifetimes.
+    /// [`CONVERSATIONS_EXAMINED_MAX`] threads. Does not extend the threads' lifetimes.
     pub async fn list(
         &self,
         owner: &Owner,
@@ -41,13 +41,13 @@ impl ConversationService {
             owner: owner.tag(),
             label,
             ranking: Ranking::new(start, limit),
-            looked_at: 0,
+            examined: 0,
         };
         in_time(self.timeout, self.search(search)).await
     }
 
     async fn search(&self, mut search: Search) -> Result<Option<ConversationPage>, ServiceError> {
-        let mut round = search.ranking.wanted().clamp(FIRST_ROUND, LARGEST_ROUND);
+        let mut round = search.ranking.needed().clamp(FIRST_ROUND, LARGEST_ROUND);
         let (mut top, mut next, mut rounds) = (None, None, 0);
         loop {
             let (first, after) = self.read(&mut search, next, round).await?;
@@ -57,7 +57,7 @@ impl ConversationService {
             if search.ranking.is_settled(ms.saturating_add(MOVES_AFTER_MS)) {
                 break;
             }
-            if search.looked_at >= CONVERSATIONS_LOOKED_AT {
+            if search.examined >= CONVERSATIONS_EXAMINED_MAX {
                 return Ok(None);
             }
             round = (2 * round).min(LARGEST_ROUND);
@@ -77,26 +77,29 @@ impl ConversationService {
     async fn read(
         &self,
         search: &mut Search,
-        after: Option<OwnedPlace>,
+        after: Option<OwnedPosition>,
         limit: usize,
-    ) -> Result<(Option<OwnedPlace>, Option<OwnedPlace>), ServiceError> {
+    ) -> Result<(Option<OwnedPosition>, Option<OwnedPosition>), ServiceError> {
         let order = ThreadOrder::Updated;
         let page = self
             .owners
             .list_owned(search.owner, order, after.as_ref(), limit);
         let page = page.await?;
         let ids: Vec<ThreadId> = page.threads.iter().map(|((_, id), _)| *id).collect();
-        let glances = self.owners.glance_histories(&ids, 0).await?;
-        search.looked_at += ids.len();
-        for (((_, id), thread), glance) in page.threads.iter().zip(glances) {
+        let previews = self.owners.preview_histories(&ids, 0).await?;
+        search.examined += ids.len();
+        for (((_, id), thread), preview) in page.threads.iter().zip(previews) {
             // `None` if the thread has just ended
-            if let Some(glance) = glance {
-                let newest_ms = glance.newest_ms.unwrap_or(thread.created_ms);
-                let found = listed(id, thread, glance.items, newest_ms, search.label);
+            if let Some(preview) = preview {
+                let newest_ms = preview.newest_ms.unwrap_or(thread.created_ms);
+                let found = listed(id, thread, preview.items, newest_ms, search.label);
                 search.ranking.add(found);
             }
         }
-        Ok((page.threads.first().map(|(place, _)| *place), page.next))
+        Ok((
+            page.threads.first().map(|(position, _)| *position),
+            page.next,
+        ))
     }
 
     /// Reads the threads that moved above `top` during the search. The search may have missed them, because they moved
@@ -104,7 +107,7 @@ impl ConversationService {
     async fn catch_up(
         &self,
         search: &mut Search,
-        mut top: Option<OwnedPlace>,
+        mut top: Option<OwnedPosition>,
     ) -> Result<(), ServiceError> {
         for _ in 0..REREADS_MAX {
             let (mut new_top, mut next, mut rounds) = (None, None, 0);

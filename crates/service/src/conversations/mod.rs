@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::ServiceError;
 use threadkeep_domain::{Json, ThreadId};
-use threadkeep_store::{HistoryGlance, Owners};
+use threadkeep_store::{HistoryPreview, Owners};
 
 /// Maximum number of threads to read for one page.
-pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;
+pub const CONVERSATIONS_EXAMINED_MAX: usize = 20_000;
 /// Number of threads whose history items are read per call. The items can total a few MiB.
 const HISTORIES_PER_CALL: usize = 50;
 
@@ -74,17 +74,17 @@ impl ConversationService {
     }
 
     /// Summarizes the histories of threads. A summary contains the values of the oldest items, up to `items` of them.
-    /// Long values are truncated: see [`HistoryGlance::opening`]. Returns `None` for a missing thread. Does not extend
+    /// Long values are truncated: see [`HistoryPreview::opening`]. Returns `None` for a missing thread. Does not extend
     /// the threads' lifetimes.
-    pub async fn glance(
+    pub async fn preview(
         &self,
         ids: &[ThreadId],
         items: usize,
-    ) -> Result<Vec<Option<HistoryGlance>>, ServiceError> {
-        let mut glances = Vec::with_capacity(ids.len());
-        for some in ids.chunks(HISTORIES_PER_CALL) {
-            glances.extend(self.owners.glance_histories(some, items).await?);
+    ) -> Result<Vec<Option<HistoryPreview>>, ServiceError> {
+        let mut previews = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(HISTORIES_PER_CALL) {
+            previews.extend(self.owners.preview_histories(chunk, items).await?);
         }
-        Ok(glances)
+        Ok(previews)
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Ranking {
     start: PageStart,
     limit: usize,
     seen: HashSet<ThreadId>,
-    behind: HashMap<ThreadId, ListedConversation>,
+    following: HashMap<ThreadId, ListedConversation>,
 }
 
 impl Ranking {
@@ -18,16 +18,16 @@ impl Ranking {
             start,
             limit,
             seen: HashSet::new(),
-            behind: HashMap::new(),
+            following: HashMap::new(),
         }
     }
 
     /// Adds a conversation, or updates it if it was added before.
     pub(super) fn add(&mut self, found: ListedConversation) {
         self.seen.insert(found.thread);
-        match self.is_behind(&found) {
-            true => self.behind.insert(found.thread, found),
-            false => self.behind.remove(&found.thread),
+        match self.follows_start(&found) {
+            true => self.following.insert(found.thread, found),
+            false => self.following.remove(&found.thread),
         };
     }
 
@@ -37,23 +37,23 @@ impl Ranking {
     }
 
     /// Number of conversations needed to determine the page and whether another page follows.
-    pub(super) fn wanted(&self) -> usize {
+    pub(super) fn needed(&self) -> usize {
         self.skipped() + self.limit + 1
     }
 
     /// Returns whether the page is complete, provided that no other conversation has a message newer than `ms`.
     pub(super) fn is_settled(&self, ms: u64) -> bool {
-        let newer = self.behind.values().filter(|found| found.newest_ms > ms);
-        newer.count() >= self.wanted()
+        let newer = self.following.values().filter(|found| found.newest_ms > ms);
+        newer.count() >= self.needed()
     }
 
     pub(super) fn into_page(self, total: u64) -> ConversationPage {
         let (skipped, limit) = (self.skipped(), self.limit);
-        let mut behind: Vec<_> = self.behind.into_values().collect();
-        behind.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
-        let has_more = behind.len() > skipped + limit;
+        let mut following: Vec<_> = self.following.into_values().collect();
+        following.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
+        let has_more = following.len() > skipped + limit;
         ConversationPage {
-            conversations: behind.into_iter().skip(skipped).take(limit).collect(),
+            conversations: following.into_iter().skip(skipped).take(limit).collect(),
             has_more,
             total,
         }
@@ -66,7 +66,7 @@ impl Ranking {
         }
     }
 
-    fn is_behind(&self, found: &ListedConversation) -> bool {
+    fn follows_start(&self, found: &ListedConversation) -> bool {
         match &self.start {
             PageStart::Offset(_) => true,
             PageStart::After { newest_ms, id } => rank(found) > Reverse((*newest_ms, id)),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_by_time_then_by_id_both_descending() {
+    fn conversations_are_sorted_by_time_then_by_id_descending() {
         let all = [("a", 1), ("b", 3), ("c", 2), ("d", 2), ("e", 2)];
 
         assert_eq!(page(PageStart::Offset(0), 2, &all), ("be".into(), true));
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_moved_up_is_behind_the_cursor_no_longer() {
+    fn a_conversation_that_moves_above_the_cursor_leaves_the_page() {
         let all = [("a", 1), ("b", 1), ("a", 5)];
 
         assert_eq!(page(after(4, "z"), 9, &all), ("b".into(), false));
     }
 
     #[test]
-    fn a_page_is_settled_once_nothing_older_can_be_on_it_or_next() {
+    fn a_page_is_settled_when_no_older_conversation_can_join_it() {
         let mut ranking = Ranking::new(PageStart::Offset(0), 1);
         ranking.add(found("a", 5));
         assert!(!ranking.is_settled(3));

@@ -8,7 +8,7 @@ use threadkeep_domain::scope::{HistorySummary, ScopeId, StoredItem};
 use threadkeep_store::HistoryFrom;
 
 /// Number of items to read per call to the store.
-const AT_ONCE: usize = 200;
+const BATCH: usize = 200;
 
 impl ConversationService {
     /// Passes the items of a thread's history to `take`, newest first, until `take` returns `Break`. Returns the
@@ -25,9 +25,9 @@ impl ConversationService {
             let mut before = u64::MAX;
             loop {
                 let from = HistoryFrom::Before(before);
-                let page = scopes.history(&scope, from, AT_ONCE).await?;
+                let page = scopes.history(&scope, from, BATCH).await?;
                 let summary = *summary.get_or_insert(page.summary);
-                let is_last = page.items.len() < AT_ONCE;
+                let is_last = page.items.len() < BATCH;
                 before = page.items.last().map_or(0, |item| item.seq);
                 for item in page.items {
                     if take(item).is_break() {

@@ -44,7 +44,7 @@ pub(super) struct Entry {
 
 #[derive(Debug, Clone)]
 struct State {
-    known: ClientView,
+    view: ClientView,
     number: Number,
     at: Instant,
     /// When the state expires unless the client confirms it; `None` if the state does not expire.
@@ -55,9 +55,9 @@ struct State {
 
 impl ClientView {
     /// Returns the snapshot to compare a save with.
-    fn given(&self) -> Option<Arc<Snapshot>> {
+    fn snapshot(&self) -> Option<Arc<Snapshot>> {
         match self {
-            Self::Snapshot(_, given) => Some(Arc::clone(given)),
+            Self::Snapshot(_, snapshot) => Some(Arc::clone(snapshot)),
             Self::Absent => Some(Arc::default()),
             Self::Nothing | Self::Destroyed(_) => None,
         }
@@ -75,21 +75,21 @@ impl ClientView {
 impl State {
     fn bytes(&self) -> usize {
         STATE_OVERHEAD_BYTES
-            + match &self.known {
-                ClientView::Snapshot(_, given) => given.bytes(),
+            + match &self.view {
+                ClientView::Snapshot(_, snapshot) => snapshot.bytes(),
                 ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => 0,
             }
     }
 
-    fn known(&self, at: Instant) -> ClientView {
+    fn view_at(&self, at: Instant) -> ClientView {
         match self.until {
             Some(until) if at > until => ClientView::Nothing,
-            _ => self.known.clone(),
+            _ => self.view.clone(),
         }
     }
 
     fn may_be_sent_back(&self, now: Instant) -> bool {
-        let longest = match self.known {
+        let longest = match self.view {
             ClientView::Nothing => EMPTY_STATE_MAX_AGE,
             ClientView::Absent | ClientView::Snapshot(..) => SNAPSHOT_MAX_AGE,
             // a client that reads the thread again works on the newly read state
@@ -100,9 +100,9 @@ impl State {
 }
 
 impl Entry {
-    pub(super) fn new(number: Number, known: ClientView, until: Option<Instant>) -> Self {
+    pub(super) fn new(number: Number, view: ClientView, until: Option<Instant>) -> Self {
         let state = State {
-            known,
+            view,
             number,
             at: Instant::now(),
             until,
@@ -131,19 +131,19 @@ impl Entry {
 
     /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
     pub(super) fn last(&self, at: Instant) -> ClientView {
-        self.states[0].known(at)
+        self.states[0].view_at(at)
     }
 
     /// Finds the state on which a save sent at `at` is based. Returns the state's number and content.
     pub(super) fn basis(&self, sent: &KeyedValues, at: Instant) -> (Number, ClientView) {
-        let mut known: Vec<_> = self.states.iter().map(|state| state.known(at)).collect();
-        let given: Vec<_> = known.iter().map(ClientView::given).collect();
-        let given: Vec<_> = given.iter().map(Option::as_deref).collect();
-        let index = match given.len() {
+        let mut views: Vec<_> = self.states.iter().map(|state| state.view_at(at)).collect();
+        let snapshots: Vec<_> = views.iter().map(ClientView::snapshot).collect();
+        let snapshots: Vec<_> = snapshots.iter().map(Option::as_deref).collect();
+        let index = match snapshots.len() {
             1 => 0,
-            _ => Sent::new(sent).basis(&given),
+            _ => Sent::new(sent).basis(&snapshots),
         };
-        (self.states[index].number, known.swap_remove(index))
+        (self.states[index].number, views.swap_remove(index))
     }
 
     /// Records that the client sent back a state based on state `number`.
@@ -156,7 +156,7 @@ impl Entry {
         }
     }
 
-    /// Records that the client has received state `number`, if the state has not expired at `at`. Merges the state with
+    /// Records that the client has received state `number`, unless the state had expired by `at`. Merges the state with
     /// an earlier confirmed state of the same version.
     pub(super) fn received(&mut self, number: Number, at: Instant) {
         let index = self.states.iter().position(|state| state.number == number);
@@ -165,8 +165,8 @@ impl Entry {
             return;
         };
         self.states[index].until = None;
-        let known = self.states[index].known.clone();
-        let is_same = |state: &State| state.until.is_none() && state.known.is_same(&known);
+        let view = self.states[index].view.clone();
+        let is_same = |state: &State| state.until.is_none() && state.view.is_same(&view);
         let same = self.states[index + 1..].iter().position(is_same);
         if let Some(same) = same {
             let same = self.states.remove(index + 1 + same);

@@ -35,8 +35,8 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 /// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests, which take up to 4 MiB of memory in
 /// total. The least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
 ///
-/// During the tombstone time, a destroyed thread rejects writes from clients that have an earlier snapshot and have not
-/// read the thread since. All other clients still use the id, and can immediately start a new life under it.
+/// During the tombstone time after a thread is destroyed, its id rejects writes from clients that have an earlier
+/// snapshot and have not read the thread since. All other clients can immediately create the thread again.
 ///
 /// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
 /// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
@@ -79,22 +79,22 @@ impl Copies {
     pub async fn restore(
         &self,
         id: &ThreadId,
-        asked: RequestTimes,
+        times: RequestTimes,
     ) -> Result<Restored, ServiceError> {
         let found = self
-            .deadline(asked)
-            .repeat(true, async || self.threads.get_whole(id).await)
+            .deadline(times)
+            .repeat(true, async || self.threads.get_content(id).await)
             .await
             .inspect_err(|_| self.cache().fail(id))?;
-        let known = found.as_ref().map_or(ClientView::Absent, |found| {
+        let view = found.as_ref().map_or(ClientView::Absent, |found| {
             let state = std::str::from_utf8(&found.content.state).unwrap_or("{}");
             ClientView::Snapshot(found.stamp, Snapshot::of(state).into())
         });
         // after its timeout, the client ignores the answer
-        let until = asked.sent_after + self.timeout;
+        let until = times.sent_after + self.timeout;
         let mut cache = self.cache();
         let receipt = if Instant::now() <= until {
-            Some(cache.give(id, known, until))
+            Some(cache.give(id, view, until))
         } else {
             cache.fail(id);
             None
@@ -118,11 +118,11 @@ impl Copies {
         id: &ThreadId,
         state: KeyedValues,
         metadata: Option<Json>,
-        asked: RequestTimes,
+        times: RequestTimes,
     ) -> Result<Saved, ServiceError> {
-        let known = self.cache().basis(id, &state, asked.read);
-        let save = Save::new(&self.threads, id, known, state, metadata);
-        let deadline = self.deadline(asked);
+        let view = self.cache().basis(id, &state, times.read);
+        let save = Save::new(&self.threads, id, view, state, metadata);
+        let deadline = self.deadline(times);
         deadline.repeat_keyed(async |key| save.run(key).await).await
     }
 
@@ -133,17 +133,17 @@ impl Copies {
         id: &ThreadId,
         operations: &[Operation],
         metadata: Option<Json>,
-        asked: RequestTimes,
+        times: RequestTimes,
     ) -> Result<Written, ServiceError> {
-        let tombstone = match self.cache().known(id, asked.read) {
-            ClientView::Snapshot(stamp, _) => Tombstone::HeededAfter(stamp.life),
+        let tombstone = match self.cache().latest(id, times.read) {
+            ClientView::Snapshot(stamp, _) => Tombstone::EnforcedAfter(stamp.life),
             // a client may reuse a thread that it has destroyed itself
             ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {
                 Tombstone::Ignored
             }
         };
         let metadata = metadata.map(|new| MetadataChange { new, old: None });
-        let merge = self.deadline(asked).repeat_keyed(async |idempotency| {
+        let merge = self.deadline(times).repeat_keyed(async |idempotency| {
             let write = Write {
                 operations,
                 metadata: metadata.as_ref(),
@@ -157,21 +157,21 @@ impl Copies {
 
     /// Destroys a thread. During the tombstone time, the thread rejects the client's saves until the client reads the
     /// thread again.
-    pub async fn destroy(&self, id: &ThreadId, asked: RequestTimes) -> Result<(), ServiceError> {
+    pub async fn destroy(&self, id: &ThreadId, times: RequestTimes) -> Result<(), ServiceError> {
         let destroy = self
-            .deadline(asked)
+            .deadline(times)
             .repeat_keyed(async |key| self.threads.destroy(id, options(key)).await);
         destroy.await?;
         let mut cache = self.cache();
-        match cache.known(id, asked.read) {
+        match cache.latest(id, times.read) {
             ClientView::Snapshot(stamp, _) => cache.note(id, ClientView::Destroyed(stamp.life)),
             ClientView::Nothing | ClientView::Absent | ClientView::Destroyed(_) => {}
         }
         Ok(())
     }
 
-    fn deadline(&self, asked: RequestTimes) -> RetryDeadline {
-        RetryDeadline::new(asked, self.timeout)
+    fn deadline(&self, times: RequestTimes) -> RetryDeadline {
+        RetryDeadline::new(times, self.timeout)
     }
 
     /// Callers must not hold the lock across an await.

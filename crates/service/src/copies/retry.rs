@@ -21,7 +21,7 @@ pub struct RequestTimes {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetryDeadline {
     deadline: Instant,
-    in_all: Duration,
+    timeout: Duration,
 }
 
 impl RequestTimes {
@@ -36,10 +36,10 @@ impl RequestTimes {
 }
 
 impl RetryDeadline {
-    pub(super) fn new(asked: RequestTimes, in_all: Duration) -> Self {
+    pub(super) fn new(times: RequestTimes, timeout: Duration) -> Self {
         Self {
-            deadline: asked.read + in_all,
-            in_all,
+            deadline: times.read + timeout,
+            timeout,
         }
     }
 
@@ -67,7 +67,7 @@ impl RetryDeadline {
         };
         timeout_at(self.deadline, calls)
             .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.in_all)).into()))
+            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 
     /// Retries a write under its own idempotency key, so that the write takes effect only once. If the thread cannot

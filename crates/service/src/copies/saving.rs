@@ -13,9 +13,9 @@ use threadkeep_domain::{
 };
 
 /// Number of attempts before the first pause.
-const AT_ONCE: u32 = 8;
-/// Pause between attempts once `AT_ONCE` attempts have failed. Saves CPU time: each attempt may compare two states of
-/// about 1 MB, and concurrent writers may make attempts fail until the client's timeout.
+const ATTEMPTS_BEFORE_PAUSE: u32 = 8;
+/// Pause between later attempts. Saves CPU time: each attempt may compare two states of about 1 MB, and concurrent
+/// writers may make attempts fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Save<'a> {
     metadata: Option<MetadataChange>,
     tombstone: Tombstone,
     /// The version of the client's snapshot, and the comparison of `state` with the snapshot.
-    given: Option<(Stamp, ThreeWay)>,
+    base: Option<(Stamp, ThreeWay)>,
     state: KeyedValues,
 }
 
@@ -58,21 +58,24 @@ impl<'a> Save<'a> {
     pub(super) fn new(
         threads: &'a ThreadService,
         id: &'a ThreadId,
-        known: ClientView,
+        view: ClientView,
         state: KeyedValues,
         metadata: Option<Json>,
     ) -> Self {
         let empty = Snapshot::default();
-        let (tombstone, given) = match known {
-            ClientView::Snapshot(stamp, given) => {
-                let compared = ThreeWay::new(Some(&given), &state);
-                (Tombstone::HeededAfter(stamp.life), Some((stamp, compared)))
+        let (tombstone, base) = match view {
+            ClientView::Snapshot(stamp, snapshot) => {
+                let compared = ThreeWay::new(Some(&snapshot), &state);
+                (
+                    Tombstone::EnforcedAfter(stamp.life),
+                    Some((stamp, compared)),
+                )
             }
             ClientView::Absent => {
                 let compared = ThreeWay::new(Some(&empty), &state);
                 (Tombstone::Ignored, Some((Stamp::default(), compared)))
             }
-            ClientView::Destroyed(life) => (Tombstone::HeededAfter(life), None),
+            ClientView::Destroyed(life) => (Tombstone::EnforcedAfter(life), None),
             ClientView::Nothing => (Tombstone::Ignored, None),
         };
         Self {
@@ -80,7 +83,7 @@ impl<'a> Save<'a> {
             id,
             metadata: metadata.map(|new| MetadataChange { new, old: None }),
             tombstone,
-            given,
+            base,
             state,
         }
     }
@@ -94,7 +97,7 @@ impl<'a> Save<'a> {
                 Attempt::Done(_) => return Ok(Saved { basis, conflicts }),
                 Attempt::Overtaken | Attempt::AnotherLife => conflicts += 1,
             }
-            if conflicts < AT_ONCE {
+            if conflicts < ATTEMPTS_BEFORE_PAUSE {
                 yield_now().await;
             } else {
                 sleep(PAUSE).await;
@@ -103,10 +106,10 @@ impl<'a> Save<'a> {
     }
 
     async fn attempt(&self, key: Option<IdempotencyKey>) -> Result<(Basis, Attempt), ServiceError> {
-        if let Some((given, compared)) = &self.given {
-            match self.compared(*given, compared, key).await? {
+        if let Some((base, compared)) = &self.base {
+            match self.compared(*base, compared, key).await? {
                 Attempt::AnotherLife => {}
-                Attempt::Done(stamp) if stamp.version <= given.version + 1 => {
+                Attempt::Done(stamp) if stamp.version <= base.version + 1 => {
                     return Ok((Basis::Latest, Attempt::Done(stamp)));
                 }
                 attempt => return Ok((Basis::Earlier, attempt)),
@@ -121,21 +124,21 @@ impl<'a> Save<'a> {
     /// Writes the changes since the client's snapshot. Reads the store only if arrays have changed.
     async fn compared(
         &self,
-        given: Stamp,
+        base: Stamp,
         compared: &ThreeWay,
         key: Option<IdempotencyKey>,
     ) -> Result<Attempt, ServiceError> {
-        let existed = given.version > 0;
+        let existed = base.version > 0;
         if compared.open_keys().is_empty() {
             let operations = compared.operations(&[]);
-            let precondition = existed.then_some(Precondition::Life(given.life));
-            let attempt = self.write(given, &operations, precondition, key).await?;
+            let precondition = existed.then_some(Precondition::Life(base.life));
+            let attempt = self.write(base, &operations, precondition, key).await?;
             return Ok(match attempt {
                 Attempt::Overtaken => Attempt::AnotherLife,
                 attempt => attempt,
             });
         }
-        self.with_stored(compared, key, |life| !existed || life == given.life)
+        self.with_stored(compared, key, |life| !existed || life == base.life)
             .await
     }
 
@@ -144,7 +147,7 @@ impl<'a> Save<'a> {
         &self,
         compared: &ThreeWay,
         key: Option<IdempotencyKey>,
-        is_it: impl Fn(Life) -> bool,
+        is_expected_life: impl Fn(Life) -> bool,
     ) -> Result<Attempt, ServiceError> {
         let keys = compared.open_keys();
         let found = self
@@ -153,7 +156,7 @@ impl<'a> Save<'a> {
             .get_values(self.id, self.threads.reader(), &keys)
             .await?;
         let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
-        if !is_it(stamp.life) {
+        if !is_expected_life(stamp.life) {
             return Ok(Attempt::AnotherLife);
         }
         let values = found.map_or_else(Vec::new, |found| found.content);

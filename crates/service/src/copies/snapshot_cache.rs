@@ -15,7 +15,7 @@ pub(super) struct SnapshotCache {
     threads: HashMap<ThreadId, Entry>,
     order: BTreeMap<Number, ThreadId>,
     bytes: usize,
-    noted: Number,
+    last_number: Number,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Receipt {
 
 impl SnapshotCache {
     /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
-    pub(super) fn known(&self, id: &ThreadId, at: Instant) -> ClientView {
+    pub(super) fn latest(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))
     }
@@ -36,22 +36,22 @@ impl SnapshotCache {
         let Some(mut entry) = self.forget(id) else {
             return ClientView::Nothing;
         };
-        let (number, known) = entry.basis(sent, at);
+        let (number, view) = entry.basis(sent, at);
         entry.sent_back(number);
         self.keep(id, entry);
-        known
+        view
     }
 
-    /// Replaces all states of a thread with `known`.
-    pub(super) fn note(&mut self, id: &ThreadId, known: ClientView) {
-        self.noted += 1;
+    /// Replaces all states of a thread with `view`.
+    pub(super) fn note(&mut self, id: &ThreadId, view: ClientView) {
+        self.last_number += 1;
         self.forget(id);
-        self.keep(id, Entry::new(self.noted, known, None));
+        self.keep(id, Entry::new(self.last_number, view, None));
     }
 
     /// Records a state sent to the client. The state expires at `until` unless [`Self::received`] confirms it.
-    pub(super) fn give(&mut self, id: &ThreadId, known: ClientView, until: Instant) -> Receipt {
-        let number = self.add(id, known, Some(until));
+    pub(super) fn give(&mut self, id: &ThreadId, view: ClientView, until: Instant) -> Receipt {
+        let number = self.add(id, view, Some(until));
         Receipt { id: *id, number }
     }
 
@@ -67,15 +67,15 @@ impl SnapshotCache {
         }
     }
 
-    fn add(&mut self, id: &ThreadId, known: ClientView, until: Option<Instant>) -> Number {
-        self.noted += 1;
-        let entry = Entry::new(self.noted, known, until);
+    fn add(&mut self, id: &ThreadId, view: ClientView, until: Option<Instant>) -> Number {
+        self.last_number += 1;
+        let entry = Entry::new(self.last_number, view, until);
         let entry = match self.forget(id) {
             Some(earlier) => earlier.followed_by(entry),
             None => entry,
         };
         self.keep(id, entry);
-        self.noted
+        self.last_number
     }
 
     fn keep(&mut self, id: &ThreadId, entry: Entry) {
@@ -105,62 +105,62 @@ mod tests {
     use super::*;
     use threadkeep_domain::{Snapshot, Stamp};
 
-    fn given(keys: usize) -> ClientView {
+    fn snapshot(keys: usize) -> ClientView {
         let members: Vec<_> = (0..keys).map(|key| format!("\"{key}\":1")).collect();
         let state = format!("{{{}}}", members.join(","));
         ClientView::Snapshot(Stamp::default(), Snapshot::of(&state).into())
     }
 
     #[test]
-    fn what_was_not_noted_for_longest_is_forgotten_first() {
+    fn the_least_recently_updated_thread_is_evicted_first() {
         let ids: Vec<_> = (0..100).map(|_| ThreadId::random()).collect();
         let mut cache = SnapshotCache::default();
         for id in &ids {
-            cache.note(id, given(1_000));
-            cache.note(&ids[0], given(1_000));
+            cache.note(id, snapshot(1_000));
+            cache.note(&ids[0], snapshot(1_000));
         }
 
-        let is_known = |id| matches!(cache.known(id, Instant::now()), ClientView::Snapshot(..));
-        let known: Vec<_> = ids.iter().map(is_known).collect();
-        let first = known.iter().skip(1).position(|known| *known).unwrap() + 1;
-        assert!(known[0]);
+        let is_cached = |id| matches!(cache.latest(id, Instant::now()), ClientView::Snapshot(..));
+        let cached: Vec<_> = ids.iter().map(is_cached).collect();
+        let first = cached.iter().skip(1).position(|cached| *cached).unwrap() + 1;
+        assert!(cached[0]);
         assert!(first > 1, "all fit");
-        assert!(known[first..].iter().all(|known| *known));
+        assert!(cached[first..].iter().all(|cached| *cached));
         assert!(cache.bytes <= MAX_BYTES);
         assert_eq!(cache.threads.len(), cache.order.len());
     }
 
     #[test]
-    fn what_is_larger_than_all_is_not_kept() {
+    fn a_snapshot_larger_than_the_cache_is_not_stored() {
         let mut cache = SnapshotCache::default();
         let id = ThreadId::random();
 
-        cache.note(&id, given(50_000));
+        cache.note(&id, snapshot(50_000));
 
         assert!(matches!(
-            cache.known(&id, Instant::now()),
+            cache.latest(&id, Instant::now()),
             ClientView::Nothing
         ));
         assert_eq!(cache.bytes, 0);
     }
 
     #[test]
-    fn what_is_not_received_in_time_does_not_count_any_more() {
+    fn a_snapshot_expires_unless_it_is_confirmed_in_time() {
         let mut cache = SnapshotCache::default();
         let id = ThreadId::random();
         let now = Instant::now();
         let later = now + Duration::from_secs(1);
-        let is_known =
-            |cache: &SnapshotCache, at| matches!(cache.known(&id, at), ClientView::Snapshot(..));
+        let is_cached =
+            |cache: &SnapshotCache, at| matches!(cache.latest(&id, at), ClientView::Snapshot(..));
 
-        let first = cache.give(&id, given(1), now);
-        assert!(is_known(&cache, now) && !is_known(&cache, later));
+        let first = cache.give(&id, snapshot(1), now);
+        assert!(is_cached(&cache, now) && !is_cached(&cache, later));
         cache.received(first, later);
-        assert!(!is_known(&cache, later));
-        let second = cache.give(&id, given(1), now);
+        assert!(!is_cached(&cache, later));
+        let second = cache.give(&id, snapshot(1), now);
         cache.received(first, now);
-        assert!(!is_known(&cache, later));
+        assert!(!is_cached(&cache, later));
         cache.received(second, now);
-        assert!(is_known(&cache, later));
+        assert!(is_cached(&cache, later));
     }
 }

@@ -8,9 +8,9 @@ use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{Entry, EntryHead, EntryRange, Reading, StoreError};
 
 /// Maximum total size of the entries in one answer, in bytes. A single entry that exceeds the limit is returned alone.
-const MOST_BYTES: u64 = 2 * 1_048_576;
+const BYTES_MAX: u64 = 2 * 1_048_576;
 /// Maximum number of entries to read concurrently.
-const READ_AT_ONCE: usize = 16;
+const READ_CONCURRENCY: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct EntryBodies {
@@ -39,12 +39,14 @@ impl NamespaceService {
         weigh: impl Fn(&EntryKey, &Entry) -> u64,
     ) -> Result<EntryBodies, ServiceError> {
         let heads = self.namespaces.get_heads(namespace, keys).await?;
-        let wanted = keys.iter().cloned().zip(heads);
-        Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
+        let requested = keys.iter().cloned().zip(heads);
+        Ok(self
+            .read_bodies(namespace, requested.collect(), weigh)
+            .await?)
     }
 
-    /// Lists entries as [`Self::list`] does, and includes their bodies. A page ends early when it is full, but always
-    /// has room for one entry.
+    /// Lists entries as [`Self::list`] does, and includes their bodies. A page ends early when it is full. A single
+    /// entry always fits.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,
@@ -54,9 +56,9 @@ impl NamespaceService {
     ) -> Result<BodyPage, ServiceError> {
         let page = self.list(namespace, range, limit).await?;
         let listed = page.entries.into_iter();
-        let wanted: VecDeque<_> = listed.map(|(key, head)| (key, Some(head))).collect();
-        let keys: Vec<_> = wanted.iter().map(|(key, _)| key.clone()).collect();
-        let read = self.read_some(namespace, wanted, weigh).await?;
+        let requested: VecDeque<_> = listed.map(|(key, head)| (key, Some(head))).collect();
+        let keys: Vec<_> = requested.iter().map(|(key, _)| key.clone()).collect();
+        let read = self.read_bodies(namespace, requested, weigh).await?;
         let count = keys.len() - read.unread.len();
         Ok(BodyPage {
             entries: read.entries,
@@ -67,17 +69,17 @@ impl NamespaceService {
         })
     }
 
-    async fn read_some(
+    async fn read_bodies(
         &self,
         namespace: &Namespace,
-        mut wanted: VecDeque<(EntryKey, Option<EntryHead>)>,
+        mut requested: VecDeque<(EntryKey, Option<EntryHead>)>,
         weigh: impl Fn(&EntryKey, &Entry) -> u64,
     ) -> Result<EntryBodies, StoreError> {
         let mut read = EntryBodies::default();
-        let mut left_bytes = MOST_BYTES;
-        while !wanted.is_empty() && read.unread.is_empty() {
-            let count = fitting(&wanted, left_bytes);
-            let some = wanted.drain(..count).map(async |(key, head)| {
+        let mut remaining_bytes = BYTES_MAX;
+        while !requested.is_empty() && read.unread.is_empty() {
+            let count = fitting(&requested, remaining_bytes);
+            let batch = requested.drain(..count).map(async |(key, head)| {
                 let entry = match head {
                     Some(_) => {
                         self.namespaces
@@ -88,7 +90,7 @@ impl NamespaceService {
                 };
                 Ok::<_, StoreError>((key, entry))
             });
-            for (key, entry) in try_join_all(some).await? {
+            for (key, entry) in try_join_all(batch).await? {
                 // once an entry does not fit, all later keys remain unread
                 if !read.unread.is_empty() {
                     read.unread.push(key);
@@ -99,28 +101,29 @@ impl NamespaceService {
                     continue;
                 };
                 let bytes = weigh(&key, &entry);
-                if bytes > left_bytes && !read.entries.is_empty() {
+                if bytes > remaining_bytes && !read.entries.is_empty() {
                     read.unread.push(key);
                     continue;
                 }
-                left_bytes = left_bytes.saturating_sub(bytes);
+                remaining_bytes = remaining_bytes.saturating_sub(bytes);
                 read.entries.push((key, entry));
             }
         }
-        read.unread.extend(wanted.into_iter().map(|(key, _)| key));
+        read.unread
+            .extend(requested.into_iter().map(|(key, _)| key));
         Ok(read)
     }
 }
 
-/// Returns the number of leading entries to read: up to 16 whose bodies together fit in `left_bytes`, but at least one.
-fn fitting(wanted: &VecDeque<(EntryKey, Option<EntryHead>)>, left_bytes: u64) -> usize {
+/// Returns the number of leading entries to read: up to 16 that fit in `remaining_bytes`, but at least one.
+fn fitting(requested: &VecDeque<(EntryKey, Option<EntryHead>)>, remaining_bytes: u64) -> usize {
     let mut bytes = 0;
-    let sizes = wanted
+    let sizes = requested
         .iter()
         .map(|(_, head)| head.as_ref().map_or(0, |head| head.size_bytes));
     let fits = |size: &u64| {
         bytes += size;
-        bytes <= left_bytes
+        bytes <= remaining_bytes
     };
-    sizes.take(READ_AT_ONCE).take_while(fits).count().max(1)
+    sizes.take(READ_CONCURRENCY).take_while(fits).count().max(1)
 }

@@ -12,18 +12,18 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{
     Answered, Entry, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
-    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+    NamespacePosition, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
 };
 
 /// Number of keys per call during a search.
-const LISTED: usize = 1_000;
+const KEYS_PER_CALL: usize = 1_000;
 /// Maximum number of calls per page of a search.
-const LISTED_TIMES: usize = 4;
-/// Number of namespaces whose usage is measured per call. Redis looks up each namespace in each bucket, which takes
-/// 200 ms for 1,000 namespaces.
-const MEASURED: usize = 250;
+const CALLS_PER_PAGE_MAX: usize = 4;
+/// Number of namespaces whose usage is measured per call. Redis looks up each namespace in each bucket (store
+/// partition), which takes 200 ms for 1,000 namespaces.
+const MEASURED_PER_CALL: usize = 250;
 /// Maximum number of entries to read concurrently.
-const READ_AT_ONCE: usize = 16;
+const READ_CONCURRENCY: usize = 16;
 
 #[derive(Debug, Clone)]
 pub struct NamespaceService {
@@ -152,7 +152,7 @@ impl NamespaceService {
     }
 
     /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`. Stops once the bodies found
-    /// total `most_bytes` or more. Each page examines up to about 4,000 keys, so a page may be short or empty even if
+    /// total `max_bytes` or more. Each page examines up to about 4,000 keys, so a page may be short or empty even if
     /// more entries follow. Does not extend the entries' lifetimes.
     pub async fn search(
         &self,
@@ -160,28 +160,28 @@ impl NamespaceService {
         keyword: &str,
         after: Option<&EntryKey>,
         limit: usize,
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<SearchPage, ServiceError> {
         let (mut keys, mut bytes): (Vec<EntryKey>, _) = (Vec::new(), 0);
         let mut after = after.cloned();
-        let mut listed_times = 0;
+        let mut calls = 0;
         let next = 'all: loop {
             let range = EntryRange {
                 after: after.as_ref(),
                 ..EntryRange::default()
             };
-            let page = self.list(namespace, range, LISTED).await?;
+            let page = self.list(namespace, range, KEYS_PER_CALL).await?;
             let found = page.entries.into_iter();
             for (key, head) in found.filter(|(key, _)| key.as_str().contains(keyword)) {
-                if keys.len() >= limit.max(1) || bytes >= most_bytes.max(1) {
+                if keys.len() >= limit.max(1) || bytes >= max_bytes.max(1) {
                     break 'all keys.last().cloned();
                 }
                 bytes += head.size_bytes;
                 keys.push(key);
             }
             after = page.next;
-            listed_times += 1;
-            if after.is_none() || listed_times == LISTED_TIMES {
+            calls += 1;
+            if after.is_none() || calls == CALLS_PER_PAGE_MAX {
                 break after;
             }
         };
@@ -189,7 +189,7 @@ impl NamespaceService {
             let entry = self.namespaces.get_entry(namespace, &key, Reading::Plain);
             Ok::<_, StoreError>(entry.await?.map(|entry| (key, entry)))
         });
-        let read = stream::iter(read).buffered(READ_AT_ONCE);
+        let read = stream::iter(read).buffered(READ_CONCURRENCY);
         let entries: Vec<_> = read.try_collect().await?;
         Ok(SearchPage {
             // skips entries that were deleted after they were listed
@@ -238,9 +238,9 @@ impl NamespaceService {
     /// for the next page if more namespaces follow.
     pub async fn list_namespaces(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
-    ) -> Result<(Vec<NamespaceView>, Option<NamespacePlace>), ServiceError> {
+    ) -> Result<(Vec<NamespaceView>, Option<NamespacePosition>), ServiceError> {
         let page = self.newest(after, limit).await?;
         Ok((self.with_usage(page.records).await?, page.next))
     }
@@ -248,7 +248,7 @@ impl NamespaceService {
     /// Lists up to `limit` namespaces without their usage, newest first, starting after `after`.
     pub async fn newest(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
     ) -> Result<NamespacePage, ServiceError> {
         Ok(self.namespaces.list_namespaces(after, limit).await?)
@@ -263,8 +263,8 @@ impl NamespaceService {
             .map(|record| record.namespace.clone())
             .collect();
         let mut usages = Vec::with_capacity(names.len());
-        for some in names.chunks(MEASURED) {
-            usages.extend(self.namespaces.measure(some).await?);
+        for chunk in names.chunks(MEASURED_PER_CALL) {
+            usages.extend(self.namespaces.measure(chunk).await?);
         }
         let views = records.into_iter().zip(usages);
         Ok(views

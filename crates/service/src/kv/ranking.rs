@@ -4,7 +4,7 @@ use crate::{NamespaceService, NamespaceView, ServiceError};
 use threadkeep_store::NamespaceRecord;
 
 /// Number of namespaces per call to the store.
-const LISTED: usize = 1_000;
+const NAMESPACES_PER_CALL: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRanking {
@@ -41,29 +41,35 @@ impl NamespaceService {
     pub const MEASURED_MAX: usize = 10_000;
 
     /// Sorts the matching namespaces, and returns a page of them. Ties are ordered by name.
-    pub async fn rank(&self, wanted: &NamespaceRanking) -> Result<RankedNamespaces, ServiceError> {
-        let limit = match wanted.order {
+    pub async fn rank(&self, ranking: &NamespaceRanking) -> Result<RankedNamespaces, ServiceError> {
+        let limit = match ranking.order {
             NamespaceOrder::Name | NamespaceOrder::Created => Self::RANKED_MAX,
             NamespaceOrder::Bytes | NamespaceOrder::Entries | NamespaceOrder::LastUsed => {
                 Self::MEASURED_MAX
             }
         };
-        let mut records = self.matching(&wanted.name_part, limit).await?;
+        let mut records = self.matching(&ranking.name_part, limit).await?;
         let total = records.len();
-        let views = match wanted.order {
+        let views = match ranking.order {
             NamespaceOrder::Name => {
                 records.sort_unstable_by(|one, other| one.namespace.cmp(&other.namespace));
-                self.with_usage(part(records, wanted)).await?
+                self.with_usage(page_of(records, ranking)).await?
             }
             NamespaceOrder::Created => {
                 records.sort_unstable_by(|one, other| age(one).cmp(&age(other)));
-                self.with_usage(part(records, wanted)).await?
+                self.with_usage(page_of(records, ranking)).await?
             }
-            NamespaceOrder::Bytes => self.by(records, wanted, |view| view.usage.bytes).await?,
-            NamespaceOrder::Entries => self.by(records, wanted, |view| view.usage.entries).await?,
+            NamespaceOrder::Bytes => {
+                let bytes = |view: &NamespaceView| view.usage.bytes;
+                self.sorted_by(records, ranking, bytes).await?
+            }
+            NamespaceOrder::Entries => {
+                let entries = |view: &NamespaceView| view.usage.entries;
+                self.sorted_by(records, ranking, entries).await?
+            }
             NamespaceOrder::LastUsed => {
                 let last_used = |view: &NamespaceView| view.usage.last_used_ms;
-                self.by(records, wanted, last_used).await?
+                self.sorted_by(records, ranking, last_used).await?
             }
         };
         Ok(RankedNamespaces { views, total })
@@ -77,7 +83,7 @@ impl NamespaceService {
         let mut matching = Vec::new();
         let mut after = None;
         loop {
-            let page = self.newest(after.as_ref(), LISTED).await?;
+            let page = self.newest(after.as_ref(), NAMESPACES_PER_CALL).await?;
             let records = page.records.into_iter();
             matching.extend(records.filter(|record| record.namespace.as_str().contains(name_part)));
             if matching.len() > limit {
@@ -92,10 +98,10 @@ impl NamespaceService {
         }
     }
 
-    async fn by<T: Ord>(
+    async fn sorted_by<T: Ord>(
         &self,
         records: Vec<NamespaceRecord>,
-        wanted: &NamespaceRanking,
+        ranking: &NamespaceRanking,
         rank: impl Fn(&NamespaceView) -> T,
     ) -> Result<Vec<NamespaceView>, ServiceError> {
         let mut views = self.with_usage(records).await?;
@@ -103,7 +109,7 @@ impl NamespaceService {
             let names = || one.record.namespace.cmp(&other.record.namespace);
             rank(one).cmp(&rank(other)).then_with(names)
         });
-        Ok(part(views, wanted))
+        Ok(page_of(views, ranking))
     }
 }
 
@@ -111,10 +117,10 @@ fn age(record: &NamespaceRecord) -> (u64, &str) {
     (record.created_ms, record.namespace.as_str())
 }
 
-fn part<T>(mut all: Vec<T>, wanted: &NamespaceRanking) -> Vec<T> {
-    if wanted.is_descending {
-        all.reverse();
+fn page_of<T>(mut ranked: Vec<T>, ranking: &NamespaceRanking) -> Vec<T> {
+    if ranking.is_descending {
+        ranked.reverse();
     }
-    let part = all.into_iter().skip(wanted.offset).take(wanted.limit);
-    part.collect()
+    let page = ranked.into_iter().skip(ranking.offset).take(ranking.limit);
+    page.collect()
 }

@@ -31,7 +31,7 @@ struct Limited {
 
 #[derive(Debug)]
 enum RateRejection {
-    Away(RateLimited),
+    OverLimit(RateLimited),
     Failed(WriteError),
 }
 
@@ -85,7 +85,7 @@ impl Limited {
         let passed = async {
             match self.admit(scope, may_make).await {
                 Ok(()) => write.await,
-                Err(RateRejection::Away(limited)) => {
+                Err(RateRejection::OverLimit(limited)) => {
                     self.counters.count(limited.limit);
                     Err(limited.into())
                 }
@@ -97,8 +97,8 @@ impl Limited {
 
     async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), RateRejection> {
         let uncounted = RateSubject::uncounted(scope);
-        let looks = may_make && uncounted.may_make;
-        let of_address = self.of_address(scope, &uncounted, looks).await?;
+        let checks_existence = may_make && uncounted.may_make;
+        let of_address = self.of_address(scope, &uncounted, checks_existence).await?;
         let address = uncounted.address.unwrap_or(Fingerprint([0; 16]));
         let address = Counted::Address(&address);
         self.take(address, &of_address).await?;
@@ -113,7 +113,7 @@ impl Limited {
             }
             taken?;
         }
-        RateSubject::has_counted(scope, looks);
+        RateSubject::record_counted(scope, checks_existence);
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Limited {
         &self,
         scope: &ScopeId,
         uncounted: &Uncounted,
-        looks: bool,
+        checks_existence: bool,
     ) -> Result<AddressRates, RateRejection> {
         let mut rates = AddressRates::new();
         if uncounted.address.is_none() {
@@ -132,7 +132,9 @@ impl Limited {
         if let (Some(rate), true) = (self.limits.writes, uncounted.is_first) {
             rates.push((RateName::Writes, rate));
         }
-        if let (Some(rate), true, Some(id)) = (self.limits.new_threads, looks, scope.thread()) {
+        if let (Some(rate), true, Some(id)) =
+            (self.limits.new_threads, checks_existence, scope.thread())
+        {
             let thread = self
                 .threads
                 .get_thread(id, Reader::ALL)
@@ -147,25 +149,25 @@ impl Limited {
 
     async fn take(
         &self,
-        whose: Counted<'_>,
+        counted: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<(), RateRejection> {
         if rates.is_empty() {
             return Ok(());
         }
-        match self.rates.take_rates(whose, rates).await {
+        match self.rates.take_rates(counted, rates).await {
             Ok(None) => Ok(()),
-            Ok(Some(limited)) => Err(RateRejection::Away(limited)),
+            Ok(Some(limited)) => Err(RateRejection::OverLimit(limited)),
             Err(error) => Err(RateRejection::Failed(error.into())),
         }
     }
 
     /// Reverts the counts of a rejected write. If the call fails, the budget refills over time.
-    async fn give_back(&self, whose: Counted<'_>, rates: &[(RateName, Rate)]) {
+    async fn give_back(&self, counted: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;
         }
-        if let Err(error) = self.rates.give_back_rates(whose, rates).await {
+        if let Err(error) = self.rates.give_back_rates(counted, rates).await {
             let error = &error as &dyn Error;
             tracing::debug!(error, "the rate limit counts a rejected write");
         }

@@ -18,7 +18,7 @@ struct Counted {
     address: Option<Fingerprint>,
     has_counted_address: bool,
     scopes: Vec<ScopeId>,
-    made: Vec<ThreadId>,
+    checked: Vec<ThreadId>,
 }
 
 /// The rate limits that a write must still be counted against.
@@ -60,7 +60,7 @@ impl RateSubject {
     }
 
     /// Stops counting against the client address of the task. Called once the caller has proved to be a back end.
-    pub fn is_a_back_end() {
+    pub fn exempt_address() {
         // fails if there are no limits, because then no subject is set
         SUBJECT
             .try_with(|subject| subject.0.borrow_mut().address = None)
@@ -74,16 +74,18 @@ impl RateSubject {
     /// Returns the rate limits that the next write to `scope` must still be counted against. Without a subject, each
     /// write is counted separately.
     pub(super) fn uncounted(scope: &ScopeId) -> Uncounted {
-        let known = SUBJECT.try_with(|subject| {
+        let uncounted = SUBJECT.try_with(|subject| {
             let counted = subject.0.borrow();
             Uncounted {
                 address: counted.address,
                 is_first: !counted.has_counted_address,
                 is_first_to_scope: !counted.scopes.contains(scope),
-                may_make: scope.thread().is_some_and(|id| !counted.made.contains(id)),
+                may_make: scope
+                    .thread()
+                    .is_some_and(|id| !counted.checked.contains(id)),
             }
         });
-        known.unwrap_or(Uncounted {
+        uncounted.unwrap_or(Uncounted {
             address: None,
             is_first: true,
             is_first_to_scope: true,
@@ -91,15 +93,15 @@ impl RateSubject {
         })
     }
 
-    pub(super) fn has_counted(scope: &ScopeId, making: bool) {
+    pub(super) fn record_counted(scope: &ScopeId, checked_existence: bool) {
         let note = |subject: &Self| {
             let mut counted = subject.0.borrow_mut();
             counted.has_counted_address = true;
             if !counted.scopes.contains(scope) {
                 counted.scopes.push(scope.clone());
             }
-            if making && let Some(id) = scope.thread() {
-                counted.made.push(*id);
+            if checked_existence && let Some(id) = scope.thread() {
+                counted.checked.push(*id);
             }
         };
         // fails without a subject; the next write is then counted again
@@ -112,14 +114,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_counts_once_and_each_of_its_scopes_once() {
+    async fn a_request_is_counted_once_per_address_and_once_per_scope() {
         let address = Fingerprint([1; 16]);
         let [one, other] = [ThreadId::random(), ThreadId::random()].map(ScopeId::Thread);
 
         let (first, second, third) = RateSubject::at(Some(address))
             .around(async {
                 let first = RateSubject::uncounted(&one);
-                RateSubject::has_counted(&one, true);
+                RateSubject::record_counted(&one, true);
                 (
                     first,
                     RateSubject::uncounted(&one),
@@ -135,10 +137,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_back_end_has_no_address_and_nobody_has_none() {
+    async fn a_back_end_and_a_task_without_a_subject_have_no_address() {
         let address = Some(Fingerprint([1; 16]));
         let shown = async {
-            RateSubject::is_a_back_end();
+            RateSubject::exempt_address();
             RateSubject::address()
         };
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::attempts::in_time;
-use crate::{Making, ScopeService, ServiceError};
+use crate::{Creation, ScopeService, ServiceError};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{RecordChange, ScopeId, ScopeWrite};
 use threadkeep_store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
@@ -56,17 +56,17 @@ pub(super) struct New<'a> {
 
 /// The result of looking up a listed scope.
 enum LookupResult {
-    There(Box<ScopeView>),
-    Gone,
+    Found(Box<ScopeView>),
+    Missing,
     /// The scope exists but cannot be read. Pages omit it instead of failing.
     Unreadable,
 }
 
 impl LookupResult {
-    fn at(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
+    fn new(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
         match found {
-            Ok(Some(view)) => Ok(Self::There(view.into())),
-            Ok(None) => Ok(Self::Gone),
+            Ok(Some(view)) => Ok(Self::Found(view.into())),
+            Ok(None) => Ok(Self::Missing),
             Err(error @ ServiceError::Store(StoreError::Corrupt(_))) => {
                 tracing::error!(%error, "unreadable entry of a list skipped");
                 Ok(Self::Unreadable)
@@ -77,8 +77,8 @@ impl LookupResult {
 
     fn view(self) -> Option<ScopeView> {
         match self {
-            Self::There(view) => Some(*view),
-            Self::Gone | Self::Unreadable => None,
+            Self::Found(view) => Some(*view),
+            Self::Missing | Self::Unreadable => None,
         }
     }
 }
@@ -127,7 +127,7 @@ impl Catalog {
     /// Creates a scope, or returns the scope that an earlier attempt at the same request created.
     pub(super) async fn make(
         &self,
-        making: &Making,
+        making: &Creation,
         new: &New<'_>,
     ) -> Result<ScopeView, ServiceError> {
         let id = making.id;
@@ -141,14 +141,14 @@ impl Catalog {
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.check_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => self.is_behind(error),
-            Err(late) => self.is_behind(late),
+            Ok(Err(error)) => self.log_stale_list(error),
+            Err(late) => self.log_stale_list(late),
         }
         Ok(view)
     }
 
     /// Logs that the list could not be updated.
-    fn is_behind(&self, error: impl std::error::Error) {
+    fn log_stale_list(&self, error: impl std::error::Error) {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
@@ -172,7 +172,7 @@ impl Catalog {
         self.scopes.commit(&scope, &write).await?;
         // ignores a failure, because the scope already exists
         if let Err(error) = self.list(id, new.owner, now_ms).await {
-            self.is_behind(error);
+            self.log_stale_list(error);
         }
         Ok(())
     }
@@ -194,24 +194,25 @@ impl Catalog {
                 rounds += 1;
                 let members = self.listings.list_page(&listing, offset, limit + 1).await?;
                 let found = self.find_all(&members).await?;
-                let is_its = |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
-                let is_gone = |looked: &LookupResult| match looked {
-                    LookupResult::There(view) => !is_its(view),
-                    LookupResult::Gone => true,
+                let matches_owner =
+                    |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
+                let is_missing = |lookup: &LookupResult| match lookup {
+                    LookupResult::Found(view) => !matches_owner(view),
+                    LookupResult::Missing => true,
                     LookupResult::Unreadable => false,
                 };
-                let gone = members.iter().zip(&found);
-                let gone = gone.filter(|(_, (_, looked))| is_gone(looked));
-                let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
-                if !gone.is_empty() && rounds < ROUNDS {
-                    self.remove_missing(&gone).await?;
+                let missing = members.iter().zip(&found);
+                let missing = missing.filter(|(_, (_, lookup))| is_missing(lookup));
+                let missing: Vec<_> = missing.map(|(member, _)| member.clone()).collect();
+                if !missing.is_empty() && rounds < ROUNDS {
+                    self.remove_missing(&missing).await?;
                     continue;
                 }
                 let next_offset =
                     (found.len() > limit).then(|| offset.saturating_add(limit as u64));
                 let found = found.into_iter().take(limit);
-                let found = found.filter_map(|(id, looked)| Some((id?, looked.view()?)));
-                let items = found.filter(|(_, view)| is_its(view)).collect();
+                let found = found.filter_map(|(id, lookup)| Some((id?, lookup.view()?)));
+                let items = found.filter(|(_, view)| matches_owner(view)).collect();
                 return Ok(Listed { items, next_offset });
             }
         };
@@ -221,13 +222,13 @@ impl Catalog {
     /// Deletes a scope and removes it from the list. Returns whether it existed.
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
         let ended = async {
-            let was_there = self.find(id, &EXISTENCE).await?.is_some();
-            if was_there {
+            let existed = self.find(id, &EXISTENCE).await?.is_some();
+            if existed {
                 self.scopes.end(&self.scope(id), None, None, None).await?;
             }
             let members = [id.to_string()];
             self.listings.list_remove(self.kind.list, &members).await?;
-            Ok(was_there)
+            Ok(existed)
         };
         in_time(self.scopes.timeout, ended).await
     }
@@ -252,11 +253,11 @@ impl Catalog {
         let find = |member: &String| {
             let id: Option<Uuid> = member.parse().ok();
             async move {
-                let looked = match id {
-                    Some(id) => LookupResult::at(self.find(id, &EXISTENCE).await)?,
-                    None => LookupResult::Gone,
+                let lookup = match id {
+                    Some(id) => LookupResult::new(self.find(id, &EXISTENCE).await)?,
+                    None => LookupResult::Missing,
                 };
-                Ok((id, looked))
+                Ok((id, lookup))
             }
         };
         try_join_all(members.iter().map(find)).await
@@ -278,10 +279,10 @@ impl Catalog {
             .await
     }
 
-    async fn remove_missing(&self, gone: &[String]) -> Result<(), ServiceError> {
-        self.listings.list_remove(self.kind.list, gone).await?;
-        for (id, looked) in self.find_all(gone).await? {
-            if let (Some(id), LookupResult::There(view)) = (id, looked) {
+    async fn remove_missing(&self, missing: &[String]) -> Result<(), ServiceError> {
+        self.listings.list_remove(self.kind.list, missing).await?;
+        for (id, lookup) in self.find_all(missing).await? {
+            if let (Some(id), LookupResult::Found(view)) = (id, lookup) {
                 let owner = (self.kind.owner)(&view);
                 self.list(id, owner.as_deref(), view.created_ms).await?;
             }
@@ -295,24 +296,24 @@ impl Catalog {
             .list_due(self.kind.list, now_ms, CHECKS_PER_CREATION);
         let due = due.await?;
         let found = self.find_all(&due).await?;
-        let (mut again, mut gone) = (Vec::new(), Vec::new());
+        let (mut rechecks, mut missing) = (Vec::new(), Vec::new());
         let later_ms = now_ms.saturating_add(millis(NEXT_CHECK_DELAY));
-        for (member, (_, looked)) in due.into_iter().zip(found) {
-            match looked {
-                LookupResult::There(view) => {
+        for (member, (_, lookup)) in due.into_iter().zip(found) {
+            match lookup {
+                LookupResult::Found(view) => {
                     // unless the scope is used, it has expired by then
                     let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
-                    again.push((member, look_ms.max(now_ms + 1)));
+                    rechecks.push((member, look_ms.max(now_ms + 1)));
                 }
-                LookupResult::Gone => gone.push(member),
-                LookupResult::Unreadable => again.push((member, later_ms)),
+                LookupResult::Missing => missing.push(member),
+                LookupResult::Unreadable => rechecks.push((member, later_ms)),
             }
         }
         self.listings
-            .list_look_again(self.kind.list, &again)
+            .list_reschedule(self.kind.list, &rechecks)
             .await?;
-        if !gone.is_empty() {
-            self.remove_missing(&gone).await?;
+        if !missing.is_empty() {
+            self.remove_missing(&missing).await?;
         }
         Ok(())
     }

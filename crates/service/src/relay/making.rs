@@ -11,14 +11,14 @@ use threadkeep_store::{ScopeView, StoreError};
 
 /// Identity of an object to create. A repeated request has the same identity and gets the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Making {
+pub struct Creation {
     /// Random, or derived from the idempotency key.
     pub id: Uuid,
     /// Digest of the request; `None` if repeated requests are not recognized.
     pub request: Option<Fingerprint>,
 }
 
-impl Making {
+impl Creation {
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Making {
     }
 }
 
-impl Default for Making {
+impl Default for Creation {
     fn default() -> Self {
         Self::new()
     }
@@ -91,7 +91,7 @@ pub(super) struct Record<R> {
 const FORMAT: u8 = 1;
 
 impl<R> Record<R> {
-    pub(crate) fn new(making: &Making, of: R) -> Self {
+    pub(crate) fn new(making: &Creation, of: R) -> Self {
         Self {
             format: FORMAT,
             request: making.request_text(),

@@ -2,7 +2,7 @@ use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
 use crate::attempts::in_time;
-use crate::{Making, ServiceError};
+use crate::{Creation, ServiceError};
 use threadkeep_domain::scope::{HistoryItem, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, StoreError};
@@ -15,7 +15,7 @@ pub struct Conversation {
 }
 
 /// Number of messages to read per call to the store.
-const AT_ONCE: usize = 500;
+const BATCH: usize = 500;
 /// Maximum number of attempts to read the messages while clients clear the session.
 const ATTEMPTS: usize = 5;
 
@@ -25,7 +25,7 @@ impl SessionService {
     pub async fn add_message(
         &self,
         id: Uuid,
-        making: &Making,
+        making: &Creation,
         value: Json,
     ) -> Result<StoredItem, ServiceError> {
         let scopes = &self.0.scopes;
@@ -53,12 +53,15 @@ impl SessionService {
         let read_back = async {
             let added = added.await?;
             let added = added.appended.first();
-            let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
+            let added = added.ok_or(StoreError::Corrupt("an item has no position"))?;
             let before = HistoryFrom::After(added.seq.saturating_sub(1));
             let page = scopes.history(&scope, before, 1).await?;
             // the message is missing if the session was cleared meanwhile
-            let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
-            kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
+            let stored = page
+                .items
+                .into_iter()
+                .find(|stored| stored.seq == added.seq);
+            stored.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
         };
         in_time(scopes.timeout, read_back).await
     }
@@ -89,7 +92,7 @@ impl SessionService {
             let after = messages.last().map_or(0, |last| last.seq);
             let missing = usize::try_from(count).unwrap_or(usize::MAX) - messages.len();
             let from = HistoryFrom::After(after);
-            let page = self.0.scopes.history(&scope, from, missing.min(AT_ONCE));
+            let page = self.0.scopes.history(&scope, from, missing.min(BATCH));
             let page = page.await?;
             let first = messages.first().or(page.items.first());
             let is_first = first.is_some_and(|first| first.seq == page.summary.first_seq);

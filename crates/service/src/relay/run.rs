@@ -59,7 +59,7 @@ pub struct Run {
     /// Time of the last change; for an ended run, the time at which it ended.
     pub updated_ms: u64,
     /// Sequence number of the last event about the run's state.
-    pub last_told: u64,
+    pub last_event_seq: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -130,7 +130,7 @@ impl Run {
             plan: described.plan,
             error: described.error,
             // the last item of an ended run holds its outputs
-            last_told: last.saturating_sub(u64::from(described.outputs.is_some())),
+            last_event_seq: last.saturating_sub(u64::from(described.outputs.is_some())),
             outputs: described.outputs,
             created_ms: view.created_ms,
             updated_ms: view.updated_ms,

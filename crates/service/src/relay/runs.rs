@@ -6,7 +6,7 @@ use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
 use crate::attempts::in_time;
-use crate::{Making, ScopeService, ServiceError};
+use crate::{Creation, ScopeService, ServiceError};
 use threadkeep_domain::scope::{HistoryItem, RecordChange, ScopeId, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
@@ -28,7 +28,7 @@ impl RunService {
 
     /// Returns the run that an earlier attempt at the same request created, or `None` if there is no such run. The
     /// run's handle and session may no longer exist.
-    pub async fn made(&self, making: &Making) -> Result<Option<Run>, ServiceError> {
+    pub async fn made(&self, making: &Creation) -> Result<Option<Run>, ServiceError> {
         if making.request.is_none() {
             return Ok(None);
         }
@@ -40,7 +40,7 @@ impl RunService {
 
     /// Creates a run, or returns the run that an earlier attempt at the same request created. The caller must check
     /// that the handle and the session exist.
-    pub async fn create(&self, making: &Making, plan: RunPlan) -> Result<Run, ServiceError> {
+    pub async fn create(&self, making: &Creation, plan: RunPlan) -> Result<Run, ServiceError> {
         let scope = ScopeId::Run(making.id);
         let policy = self.scopes.policy(&scope);
         let described = Described {
@@ -126,8 +126,8 @@ impl RunService {
         let last = HistoryFrom::Before(u64::MAX);
         let page = self.scopes.history(&scope, last, 1).await?;
         let last = page.items.into_iter().next();
-        let is_it = |last: &StoredItem| last.id.as_str() == OUTPUTS;
-        let outputs = last.filter(is_it).map(|last| last.value);
+        let is_outputs = |last: &StoredItem| last.id.as_str() == OUTPUTS;
+        let outputs = last.filter(is_outputs).map(|last| last.value);
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
@@ -156,8 +156,8 @@ impl RunService {
     ) -> Result<Vec<StoredItem>, ServiceError> {
         let from = HistoryFrom::After(after);
         let page = self.scopes.history(&ScopeId::Run(id), from, limit).await?;
-        let told = page.items.into_iter();
-        Ok(told.filter(|item| item.id.as_str() != OUTPUTS).collect())
+        let events = page.items.into_iter();
+        Ok(events.filter(|item| item.id.as_str() != OUTPUTS).collect())
     }
 
     async fn find(&self, id: Uuid) -> Result<Option<ScopeView>, ServiceError> {

@@ -53,21 +53,21 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_sets_at_the_top_and_null_removes() {
-        let mut metadata_ = metadata(r#"{"a":1.0,"b":{"c":1},"d":2}"#);
+    fn a_patch_replaces_top_level_members_and_null_removes_them() {
+        let mut merged = metadata(r#"{"a":1.0,"b":{"c":1},"d":2}"#);
 
-        metadata_.merge(&metadata(
+        merged.merge(&metadata(
             r#"{"b":{"e":null},"d":null,"x":null,"n":9007199254740993}"#,
         ));
 
         assert_eq!(
-            serde_json::to_string(&metadata_).unwrap(),
+            serde_json::to_string(&merged).unwrap(),
             r#"{"a":1.0,"b":{"e":null},"n":9007199254740993}"#
         );
     }
 
     #[test]
-    fn it_may_have_so_many_bytes_and_no_more() {
+    fn metadata_over_16_kib_is_rejected() {
         let of_bytes = |bytes: usize| metadata(&format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8)));
 
         assert!(of_bytes(16_384).check().is_ok());

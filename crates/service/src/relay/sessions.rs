@@ -11,7 +11,7 @@ use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
 use crate::attempts::in_time;
-use crate::{Listed, Making, ScopeService, ServiceError};
+use crate::{Creation, Listed, ScopeService, ServiceError};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{
     KvOperation, RecordChange, Removal, ScopeId, ScopeWrite, TaskList, TasksChange,
@@ -69,7 +69,7 @@ impl SessionService {
     /// Creates a session, or returns the session that an earlier attempt at the same request created.
     pub async fn create(
         &self,
-        making: &Making,
+        making: &Creation,
         customer_id: Option<Uuid>,
         metadata: SessionMetadata,
     ) -> Result<Session, ServiceError> {
@@ -107,8 +107,8 @@ impl SessionService {
         let page = self.0.page(owner.as_deref(), offset, limit).await?;
         let read = |(id, view): &(Uuid, ScopeView)| {
             let session = session(*id, view);
-            let bad = |error: &ServiceError| tracing::error!(%error, "unreadable session skipped");
-            session.inspect_err(bad).ok()
+            let log = |error: &ServiceError| tracing::error!(%error, "unreadable session skipped");
+            session.inspect_err(log).ok()
         };
         Ok(Listed {
             items: page.items.iter().filter_map(read).collect(),
@@ -130,7 +130,7 @@ impl SessionService {
     }
 
     /// Clears all messages, and keys and tasks if requested.
-    pub async fn clear(&self, id: Uuid, what: Clearing) -> Result<Session, ServiceError> {
+    pub async fn clear(&self, id: Uuid, clearing: Clearing) -> Result<Session, ServiceError> {
         let scope = self.0.scope(id);
         let policy = self.0.scopes.policy(&scope);
         let parts = ScopeParts {
@@ -141,7 +141,7 @@ impl SessionService {
         let cleared = self.0.scopes.until_unchanged(async || {
             let view = self.0.scopes.read(&scope, &parts).await?;
             let record = unchanged(&view)?;
-            if what.tool_state && what.keep_unfinished {
+            if clearing.tool_state && clearing.keep_unfinished {
                 view.tasks.check_keeps_unfinished(&[])?;
             }
             let clear = [KvOperation::Clear];
@@ -152,8 +152,8 @@ impl SessionService {
             let write = ScopeWrite {
                 removes: Some(Removal::All),
                 record: Some(&record),
-                operations: if what.tool_state { &clear } else { &[] },
-                tasks: what.tool_state.then_some(&tasks),
+                operations: if clearing.tool_state { &clear } else { &[] },
+                tasks: clearing.tool_state.then_some(&tasks),
                 ..ScopeWrite::new(&policy)
             };
             self.0.scopes.commit(&scope, &write).await

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
 use crate::attempts::in_time;
-use crate::{Listed, Making, ScopeService, ServiceError};
+use crate::{Creation, Listed, ScopeService, ServiceError};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_store::{Clock, Listings, ScopeView};
 
@@ -40,7 +40,7 @@ impl StateHandleService {
     /// created.
     pub async fn create(
         &self,
-        making: &Making,
+        making: &Creation,
         ttl: Option<Duration>,
     ) -> Result<StateHandle, ServiceError> {
         let new = New {

@@ -19,7 +19,7 @@ use threadkeep_domain::{
     Conditions, IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken,
 };
 use threadkeep_store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
+    Answered, HistoryFrom, HistoryPage, ItemPosition, Originals, ScopeEnd, ScopeParts, ScopeView,
     Scopes, WriteError,
 };
 
@@ -226,7 +226,7 @@ impl ScopeService {
         &self,
         scope: &ScopeId,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, ServiceError> {
+    ) -> Result<Option<ItemPosition>, ServiceError> {
         let access = self.threads.access();
         Ok(self.scopes.find_item(scope, access, id).await?)
     }
@@ -303,11 +303,11 @@ impl ScopeService {
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
-        let told = state_events::items(scope, write);
+        let events = state_events::items(scope, write);
         // most writes have no events, so the items, which can be large, are borrowed instead of copied
-        let history = match &told[..] {
+        let history = match &events[..] {
             [] => Cow::Borrowed(write.history),
-            told => Cow::Owned([write.history, told].concat()),
+            events => Cow::Owned([write.history, events].concat()),
         };
         let write = ScopeWrite {
             history: &history,

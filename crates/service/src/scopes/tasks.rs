@@ -83,7 +83,7 @@ impl ScopeService {
             let view = self.read(scope, &parts).await?;
             let new = match change(&view.tasks) {
                 Ok(new) => new,
-                Err(error) => return self.answered_before(scope, options, error).await,
+                Err(error) => return self.replay_or_fail(scope, options, error).await,
             };
             let expected = Some(view.tasks_stamp);
             let change = TasksChange { new, expected };
@@ -95,7 +95,7 @@ impl ScopeService {
 
     /// Returns the remembered response for the idempotency key, or `error` if there is no such response. A repeated
     /// request must not fail because of later writes by other clients.
-    async fn answered_before(
+    async fn replay_or_fail(
         &self,
         scope: &ScopeId,
         options: WriteOptions,
@@ -105,12 +105,12 @@ impl ScopeService {
             return Err(error);
         }
         let policy = self.policy(scope);
-        let never = TasksChange {
+        let impossible = TasksChange {
             new: TaskList::default(),
             expected: Some(IMPOSSIBLE_STAMP),
         };
         let write = ScopeWrite {
-            tasks: Some(&never),
+            tasks: Some(&impossible),
             ..self.plain(
                 &policy,
                 WriteOptions {

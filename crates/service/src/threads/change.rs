@@ -37,7 +37,7 @@ impl ThreadService {
         let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
             let Some(thread) = self.get_thread(id).await? else {
-                return self.answer_of_absent(id, options).await;
+                return self.answer_for_missing(id, options).await;
             };
             let change = change(&thread)?;
             work_budget.spend(thread.metadata.as_str().len())?;
@@ -84,8 +84,8 @@ impl ThreadService {
     }
 
     /// Answers a request to change a missing thread. Returns the answer to an earlier request with the same idempotency
-    /// key. Fails if the thread's tombstone rejects the write.
-    async fn answer_of_absent(
+    /// key. Fails if the id has a tombstone (a mark that its thread ended recently).
+    async fn answer_for_missing(
         &self,
         id: &ThreadId,
         options: WriteOptions,

@@ -36,8 +36,8 @@ impl ThreadService {
     }
 
     /// Returns state and metadata at one version, or `None` if the thread does not exist.
-    pub async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
-        Ok(self.store.get_whole(id, self.reader()).await?)
+    pub async fn get_content(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
+        Ok(self.store.get_content(id, self.reader()).await?)
     }
 
     /// Returns the values of `keys` as a JSON object.

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_end_when_they_have_worked_on_as_much_as_they_may() {
+    fn attempts_end_when_the_budget_is_spent() {
         let attempts = |bytes: usize| {
             let work_budget = WorkBudget::new(Duration::ZERO);
             (0..10_000)
@@ -51,6 +51,10 @@ mod tests {
 
         assert_eq!(attempts(1_000), 10_000);
         assert_eq!(attempts(3 * 1_048_576), 21);
-        assert_eq!(attempts(2 * MAX_BYTES), 1, "the first always may");
+        assert_eq!(
+            attempts(2 * MAX_BYTES),
+            1,
+            "the first attempt is always allowed"
+        );
     }
 }

@@ -206,8 +206,7 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread without a tombstone, so that callers that have no other id can immediately start a new life of the
-    /// thread.
+    /// Ends a thread without a tombstone, so that callers that have no other id can immediately recreate the thread.
     pub async fn destroy_for_reuse(
         &self,
         id: &ThreadId,
@@ -240,12 +239,12 @@ impl ThreadService {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
         // tries without a slot first, because most threads already have an owner
-        let unplaced = Write {
-            has_place: false,
+        let unreserved = Write {
+            has_reservation: false,
             ..*write
         };
-        let first = self.limited(id, true, self.store.write(id, &unplaced));
-        self.placed(write.owner, first, async {
+        let first = self.limited(id, true, self.store.write(id, &unreserved));
+        self.with_reservation_if_needed(write.owner, first, async {
             self.limited(id, true, self.store.write(id, write)).await
         })
         .await
@@ -256,19 +255,19 @@ impl ThreadService {
         self.reserved_keys.check(&[Operation::Clear])
     }
 
-    /// Runs `unplaced`. If the store rejects it because it needs a slot, reserves a slot and runs `placed`.
-    pub(crate) async fn placed<T>(
+    /// Runs `unreserved`. If the store rejects it because it needs a slot, reserves a slot and runs `reserved`.
+    pub(crate) async fn with_reservation_if_needed<T>(
         &self,
         owner: OwnerChange<'_>,
-        unplaced: impl Future<Output = Result<T, WriteError>>,
-        placed: impl Future<Output = Result<T, WriteError>>,
+        unreserved: impl Future<Output = Result<T, WriteError>>,
+        reserved: impl Future<Output = Result<T, WriteError>>,
     ) -> Result<T, ServiceError> {
         let (Some(limit), Some(owner)) = (&self.owner_limit, owner.wanted()) else {
-            return Ok(placed.await?);
+            return Ok(reserved.await?);
         };
-        match unplaced.await {
-            Err(WriteError::Refused(Refusal::NoPlace)) => {
-                limit.with_place(owner.tag(), placed).await
+        match unreserved.await {
+            Err(WriteError::Refused(Refusal::NoReservation)) => {
+                limit.with_reservation(owner.tag(), reserved).await
             }
             written => Ok(written?),
         }
@@ -279,7 +278,7 @@ impl ThreadService {
     }
 
     /// Reserves a slot of `owner` while `making` creates a whole thread.
-    pub(crate) async fn with_place<T>(
+    pub(crate) async fn with_reservation<T>(
         &self,
         owner: Option<OwnerTag>,
         making: impl Future<Output = Result<T, WriteError>>,
@@ -287,7 +286,7 @@ impl ThreadService {
         match (&self.owner_limit, owner) {
             (Some(limit), Some(owner)) => {
                 let limit = limit.for_whole_threads();
-                limit.with_place(owner, making).await
+                limit.with_reservation(owner, making).await
             }
             _ => Ok(making.await?),
         }

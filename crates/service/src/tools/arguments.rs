@@ -9,14 +9,14 @@ use std::time::Duration;
 use super::mistake::Mistake;
 use threadkeep_domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
-/// Many models and frameworks send `null` instead of omitting a field.
+/// Value that many models and frameworks send instead of omitting a field.
 const NULL: &str = "null";
 
 /// The values of an object's fields, in the order of `names`. A field that is `null` counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
     tool: &'static str,
     /// Path of the object in error texts; empty for the arguments themselves.
-    what: String,
+    path: String,
     names: [&'static str; N],
     values: [Option<&'a str>; N],
 }
@@ -56,126 +56,126 @@ impl<'a, const N: usize> Fields<'a, N> {
 
     fn read(
         tool: &'static str,
-        what: String,
+        path: String,
         object: &'a str,
         names: [&'static str; N],
     ) -> Result<Self, Mistake> {
         let mut fields = Self {
             tool,
-            what,
+            path,
             names,
             values: [None; N],
         };
         if !object.starts_with('{') {
-            let what = fields.what.trim_end_matches('.');
-            return Err(Mistake(format!("{tool} {what} must be an object")));
+            let path = fields.path.trim_end_matches('.');
+            return Err(Mistake(format!("{tool} {path} must be an object")));
         }
         for (key, value) in members(object) {
             match names.iter().position(|name| is_named(key, name)) {
-                Some(place) => fields.values[place] = Some(value).filter(|value| *value != NULL),
+                Some(index) => fields.values[index] = Some(value).filter(|value| *value != NULL),
                 None => return Err(fields.unknown(key)),
             }
         }
         Ok(fields)
     }
 
-    pub(super) fn text(&self, place: usize) -> Result<Option<String>, Mistake> {
+    pub(super) fn text(&self, index: usize) -> Result<Option<String>, Mistake> {
         let read = |value| serde_json::from_str(value).ok();
-        self.typed(place, "a string", read)
+        self.typed(index, "a string", read)
     }
 
-    pub(super) fn required_text(&self, place: usize) -> Result<String, Mistake> {
-        self.text(place)?.ok_or_else(|| self.missing(place))
+    pub(super) fn required_text(&self, index: usize) -> Result<String, Mistake> {
+        self.text(index)?.ok_or_else(|| self.missing(index))
     }
 
     /// Returns a boolean field; `false` if absent.
-    pub(super) fn flag(&self, place: usize) -> Result<bool, Mistake> {
+    pub(super) fn flag(&self, index: usize) -> Result<bool, Mistake> {
         let read = |value| serde_json::from_str(value).ok();
-        let flag = self.typed(place, "true or false", read)?;
+        let flag = self.typed(index, "true or false", read)?;
         Ok(flag.unwrap_or(false))
     }
 
-    pub(super) fn integer(&self, place: usize) -> Result<Option<i64>, Mistake> {
-        self.typed(place, "an integer of 64 bits", integer)
+    pub(super) fn integer(&self, index: usize) -> Result<Option<i64>, Mistake> {
+        self.typed(index, "an integer of 64 bits", integer)
     }
 
-    pub(super) fn whole(&self, place: usize) -> Result<Option<u64>, Mistake> {
+    pub(super) fn unsigned(&self, index: usize) -> Result<Option<u64>, Mistake> {
         let read = |value| u64::try_from(integer(value)?).ok();
-        self.typed(place, "an integer from 0", read)
+        self.typed(index, "an integer from 0", read)
     }
 
     /// Returns the value of a lifetime field, from 1 second to 1 year.
-    pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
-        let seconds = self.between(place, 1..=KEY_TTL_MAX.as_secs())?;
+    pub(super) fn ttl(&self, index: usize) -> Result<Option<Duration>, Mistake> {
+        let seconds = self.between(index, 1..=KEY_TTL_MAX.as_secs())?;
         Ok(seconds.map(Duration::from_secs))
     }
 
     /// Returns an integer field. Fails if the integer is not in `range`.
     pub(super) fn between(
         &self,
-        place: usize,
+        index: usize,
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, Mistake> {
-        let wanted = format!("an integer from {} to {}", range.start(), range.end());
+        let expected = format!("an integer from {} to {}", range.start(), range.end());
         let read = |value| {
             let number = u64::try_from(integer(value)?).ok();
             number.filter(|number| range.contains(number))
         };
-        self.typed(place, &wanted, read)
+        self.typed(index, &expected, read)
     }
 
     /// Returns a required array as JSON text.
-    pub(super) fn required_array(&self, place: usize) -> Result<&'a str, Mistake> {
-        let array = self.values[place].ok_or_else(|| self.missing(place))?;
+    pub(super) fn required_array(&self, index: usize) -> Result<&'a str, Mistake> {
+        let array = self.values[index].ok_or_else(|| self.missing(index))?;
         if array.starts_with('[') {
             Ok(array)
         } else {
-            Err(self.wrong(place, "an array"))
+            Err(self.wrong(index, "an array"))
         }
     }
 
     /// Parses the elements of an array field lazily. An element that is not an object results in a [`Mistake`].
     pub(super) fn objects<const M: usize>(
         &self,
-        place: usize,
+        index: usize,
         array: &'a str,
         names: [&'static str; M],
     ) -> impl Iterator<Item = Result<Fields<'a, M>, Mistake>> {
-        let (tool, name) = (self.tool, self.names[place]);
-        elements(array)
-            .enumerate()
-            .map(move |(index, text)| Fields::read(tool, format!("{name}[{index}]."), text, names))
+        let (tool, name) = (self.tool, self.names[index]);
+        elements(array).enumerate().map(move |(element, text)| {
+            Fields::read(tool, format!("{name}[{element}]."), text, names)
+        })
     }
 
-    pub(super) fn wrong(&self, place: usize, wanted: &str) -> Mistake {
-        let (tool, what, name) = (self.tool, &self.what, self.names[place]);
-        Mistake(format!("{tool} {what}{name} must be {wanted}"))
+    pub(super) fn wrong(&self, index: usize, expected: &str) -> Mistake {
+        let (tool, path, name) = (self.tool, &self.path, self.names[index]);
+        Mistake(format!("{tool} {path}{name} must be {expected}"))
     }
 
     fn typed<T>(
         &self,
-        place: usize,
-        wanted: &str,
+        index: usize,
+        expected: &str,
         read: impl FnOnce(&'a str) -> Option<T>,
     ) -> Result<Option<T>, Mistake> {
-        let typed = |value| read(value).ok_or_else(|| self.wrong(place, wanted));
-        self.values[place].map(typed).transpose()
+        let typed = |value| read(value).ok_or_else(|| self.wrong(index, expected));
+        self.values[index].map(typed).transpose()
     }
 
-    fn missing(&self, place: usize) -> Mistake {
-        let (tool, what, name) = (self.tool, &self.what, self.names[place]);
-        Mistake(format!("{tool} {what}{name} is required"))
+    fn missing(&self, index: usize) -> Mistake {
+        let (tool, path, name) = (self.tool, &self.path, self.names[index]);
+        Mistake(format!("{tool} {path}{name} is required"))
     }
 
     /// Returns the mistake for an unknown field. `key` is the field's name as quoted JSON.
     fn unknown(&self, key: &str) -> Mistake {
         // a name with a lone surrogate is omitted from the text
         let name: String = serde_json::from_str(key).unwrap_or_default();
-        let (tool, what) = (self.tool, &self.what);
-        let known = self.names.join(", ");
+        let (tool, path) = (self.tool, &self.path);
+        let allowed = self.names.join(", ");
         let name = Excerpt(&name);
         Mistake(format!(
-            "{tool} does not take {what}{name}; the fields are {known}"
+            "{tool} does not take {path}{name}; the fields are {allowed}"
         ))
     }
 }
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_an_object_as_text_or_as_text_in_a_string() {
+    fn arguments_are_an_object_or_a_string_that_contains_one() {
         let read = |text| read_object("kv.read", text).map(|json| json.as_str().to_owned());
 
         assert_eq!(read(r#" {"key" : "a"} "#).unwrap(), r#"{"key":"a"}"#);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_exact_however_they_are_written() {
+    fn integers_are_parsed_exactly_in_any_notation() {
         for (text, number) in [
             ("0", 0),
             ("-0", 0),

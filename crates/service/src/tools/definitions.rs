@@ -39,8 +39,8 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        known.ok_or(UnknownFormat)
+        let format = Self::ALL.into_iter().find(|format| format.as_str() == text);
+        format.ok_or(UnknownFormat)
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_schema_is_whole_and_names_what_is_required() {
+    fn every_schema_is_self_contained_and_defines_its_required_fields() {
         for tool in Tool::ALL {
             let schema = tool.schema();
             let text = schema.to_string();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_tell_what_a_call_may_do() {
+    fn hints_describe_the_effects_of_a_call() {
         let read = definition(Tool::KvRead, Format::Mcp);
         let increment = definition(Tool::KvIncrement, Format::Mcp);
         let write = definition(Tool::KvWrite, Format::Mcp);
@@ -122,16 +122,16 @@ mod tests {
     }
 
     #[test]
-    fn each_format_names_the_schema_in_its_own_way() {
-        let places = [
+    fn each_format_has_its_own_schema_field() {
+        let pointers = [
             (Format::OpenAi, "/0/function/parameters/required/0"),
             (Format::Anthropic, "/0/input_schema/required/0"),
             (Format::Mcp, "/0/inputSchema/required/0"),
             (Format::ModelRelay, "/0/function/parameters/required/0"),
         ];
-        for (format, place) in places {
+        for (format, pointer) in pointers {
             let tools = definitions(format);
-            assert_eq!(tools.pointer(place).unwrap(), "key", "{format:?}");
+            assert_eq!(tools.pointer(pointer).unwrap(), "key", "{format:?}");
             assert_eq!(format.as_str().parse(), Ok(format));
         }
         assert_eq!("OpenAI".parse::<Format>(), Err(UnknownFormat));

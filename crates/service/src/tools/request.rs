@@ -17,7 +17,7 @@ pub(super) enum Action {
     Set {
         set: KvOperation,
         /// True if the result reports whether the value was written.
-        says_written: bool,
+        reports_written: bool,
     },
     Get(ScopeKey),
     List,
@@ -87,9 +87,9 @@ fn kv_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     };
     let action = Action::Set {
         set,
-        says_written: if_absent,
+        reports_written: if_absent,
     };
-    Ok(Request::of_write(action, fields.whole(4)?))
+    Ok(Request::of_write(action, fields.unsigned(4)?))
 }
 
 fn kv_read(tool: Tool, object: &Json) -> Result<Request, Mistake> {
@@ -102,7 +102,7 @@ fn kv_delete(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     let fields = Fields::of(tool.dotted(), object, ["key", "if_version"])?;
     let key = key(tool, fields.required_text(0)?)?;
     let action = Action::Delete(KvOperation::Delete { key });
-    Ok(Request::of_write(action, fields.whole(1)?))
+    Ok(Request::of_write(action, fields.unsigned(1)?))
 }
 
 fn kv_increment(tool: Tool, object: &Json) -> Result<Request, Mistake> {
@@ -110,7 +110,7 @@ fn kv_increment(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     let key = key(tool, fields.required_text(0)?)?;
     let by = fields.integer(1)?.unwrap_or(1);
     let action = Action::Increment(KvOperation::Increment { key, by });
-    Ok(Request::of_write(action, fields.whole(2)?))
+    Ok(Request::of_write(action, fields.unsigned(2)?))
 }
 
 fn tasks_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
@@ -139,7 +139,7 @@ fn tasks_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
         tasks: tasks.map(read).collect::<Result<_, Mistake>>()?,
         keep_unfinished: fields.flag(1)?,
     };
-    Ok(Request::of_write(action, fields.whole(2)?))
+    Ok(Request::of_write(action, fields.unsigned(2)?))
 }
 
 fn tasks_update(tool: Tool, object: &Json) -> Result<Request, Mistake> {
@@ -152,7 +152,7 @@ fn tasks_update(tool: Tool, object: &Json) -> Result<Request, Mistake> {
         "if_version",
     ];
     let fields = Fields::of(tool.dotted(), object, names)?;
-    let index = fields.whole(1)?;
+    let index = fields.unsigned(1)?;
     let which = match (fields.text(0)?, index) {
         (Some(id), None) => TaskRef::Id(id),
         (None, Some(index)) => TaskRef::Index(usize::try_from(index).unwrap_or(usize::MAX)),
@@ -172,7 +172,7 @@ fn tasks_update(tool: Tool, object: &Json) -> Result<Request, Mistake> {
         return Err(Mistake(text));
     }
     let action = Action::UpdateTask { which, change };
-    Ok(Request::of_write(action, fields.whole(5)?))
+    Ok(Request::of_write(action, fields.unsigned(5)?))
 }
 
 fn read_version_only(tool: Tool, object: &Json) -> Result<bool, Mistake> {
@@ -186,9 +186,9 @@ fn key(tool: Tool, text: String) -> Result<ScopeKey, Mistake> {
 
 fn status<const N: usize>(
     fields: &Fields<'_, N>,
-    place: usize,
+    index: usize,
     text: &str,
 ) -> Result<TaskStatus, Mistake> {
     text.parse()
-        .map_err(|()| fields.wrong(place, "pending, in_progress or completed"))
+        .map_err(|()| fields.wrong(index, "pending, in_progress or completed"))
 }

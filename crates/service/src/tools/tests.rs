@@ -32,12 +32,12 @@ fn run(calls: &[(Tool, String)]) -> Vec<String> {
         .enable_time()
         .build()
         .unwrap();
-    let answered = runtime.block_on(toolbox().call_all(&Scope::Request, &calls));
-    let answered = answered.unwrap();
-    assert_eq!(answered.len(), calls.len());
-    answered
+    let answers = runtime.block_on(toolbox().call_all(&Scope::Request, &calls));
+    let answers = answers.unwrap();
+    assert_eq!(answers.len(), calls.len());
+    answers
         .iter()
-        .map(|answered| answered.outcome.to_json())
+        .map(|answer| answer.outcome.to_json())
         .collect()
 }
 
@@ -53,12 +53,12 @@ fn error(text: &str) -> String {
 const OK: &str = r#"{"ok":true}"#;
 
 #[test]
-fn every_text_of_the_wire_comes_at_its_edge_and_not_before() {
+fn each_limit_has_its_error_text_and_its_exact_value() {
     let key = |bytes: usize| "k".repeat(bytes);
     let value = |bytes: usize| "v".repeat(bytes);
     let format = "kv.write key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
 
-    let told = run(&[
+    let results = run(&[
         write(&key(128), ""),
         write(&key(129), ""),
         write("a//b", ""),
@@ -74,7 +74,7 @@ fn every_text_of_the_wire_comes_at_its_edge_and_not_before() {
         write("d", &value(32_767)),
     ]);
     assert_eq!(
-        told,
+        results,
         [
             OK,
             &error("kv.write key exceeds 128 bytes"),
@@ -95,15 +95,15 @@ fn every_text_of_the_wire_comes_at_its_edge_and_not_before() {
     let mut calls: Vec<_> = (0..257).map(|n| write(&format!("n/{n}"), "")).collect();
     calls.push(write("n/0", "again"));
     calls.push((Tool::KvIncrement, r#"{"key":"new"}"#.into()));
-    let told = run(&calls);
-    assert!(told[..256].iter().all(|text| text == OK));
-    assert_eq!(told[256], error("kv exceeds 256 keys"));
-    assert_eq!(told[257], OK);
-    assert_eq!(told[258], error("kv exceeds 256 keys"));
+    let results = run(&calls);
+    assert!(results[..256].iter().all(|text| text == OK));
+    assert_eq!(results[256], error("kv exceeds 256 keys"));
+    assert_eq!(results[257], OK);
+    assert_eq!(results[258], error("kv exceeds 256 keys"));
 }
 
 #[test]
-fn a_text_that_begins_with_a_name_begins_with_that_of_the_tool_called() {
+fn an_error_text_begins_with_the_name_of_the_called_tool() {
     for tool in [
         Tool::KvWrite,
         Tool::KvRead,
@@ -115,16 +115,16 @@ fn a_text_that_begins_with_a_name_begins_with_that_of_the_tool_called() {
             _ => json!({"key": key}).to_string(),
         };
         let name = tool.dotted();
-        let told = run(&[(tool, arguments("")), (tool, arguments(&"k".repeat(129)))]);
+        let results = run(&[(tool, arguments("")), (tool, arguments(&"k".repeat(129)))]);
         let rule = "key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
-        assert_eq!(told[0], error(&format!("{name} {rule}")));
-        assert_eq!(told[1], error(&format!("{name} key exceeds 128 bytes")));
+        assert_eq!(results[0], error(&format!("{name} {rule}")));
+        assert_eq!(results[1], error(&format!("{name} key exceeds 128 bytes")));
     }
 }
 
 #[test]
-fn a_version_is_told_to_who_asks_and_guards() {
-    let told = run(&[
+fn a_version_is_returned_on_request_and_guards_writes() {
+    let results = run(&[
         (Tool::KvRead, r#"{"key":"a","with_version":true}"#.into()),
         (
             Tool::KvWrite,
@@ -146,7 +146,7 @@ fn a_version_is_told_to_who_asks_and_guards() {
 
     let conflict = "kv.write if_version does not match: the current version is 1";
     assert_eq!(
-        told,
+        results,
         [
             r#"{"found":false,"version":0}"#,
             r#"{"ok":true,"version":1}"#,
@@ -162,7 +162,7 @@ fn a_version_is_told_to_who_asks_and_guards() {
 
 proptest! {
     #[test]
-    fn no_arguments_make_a_call_fail_in_another_way_than_by_a_text(
+    fn any_arguments_result_in_a_json_object(
         tool in proptest::sample::select(&Tool::ALL),
         odd in "[{}\\[\\]\":,\\\\a-z0-9eE.+ -]{0,60}",
         any in any::<String>(),
@@ -178,9 +178,9 @@ proptest! {
             json!({"id": any, "index": by, "content": odd}).to_string(),
         ];
         let calls: Vec<_> = arguments.into_iter().map(|text| (tool, text)).collect();
-        for told in run(&calls) {
-            let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-            prop_assert!(told.is_object());
+        for result in run(&calls) {
+            let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+            prop_assert!(result.is_object());
         }
     }
 }

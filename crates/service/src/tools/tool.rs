@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_every_name_are_read_and_no_other() {
+    fn only_the_two_spellings_of_a_name_are_parsed() {
         for tool in Tool::ALL {
             assert_eq!(tool.as_str().parse(), Ok(tool));
             assert_eq!(tool.dotted().parse(), Ok(tool));

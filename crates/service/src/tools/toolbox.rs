@@ -78,9 +78,9 @@ impl Toolbox {
     /// Runs a call. Writes to the scope `request` are not stored. Returns an error only if the model did not cause the
     /// problem: the scope does not exist or rejects writes, or the store fails.
     pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
-        let mut answered = self.call_all(scope, &[call]).await?;
-        let only = answered.pop().expect("one call has one answer");
-        Ok(only.outcome)
+        let mut answers = self.call_all(scope, &[call]).await?;
+        let answer = answers.pop().expect("one call has one answer");
+        Ok(answer.outcome)
     }
 
     /// Runs the only call of a request. A write to the scope `request` is a mistake, because no other call could read
@@ -94,8 +94,8 @@ impl Toolbox {
     }
 
     /// Runs calls in order. A mistake in one call does not stop the later calls. In the scope `request`, each call sees
-    /// the writes of earlier calls, but nothing is stored. A read is a mistake if its result does not fit in the space
-    /// that earlier results have left. If a call fails with an error, the earlier calls have already taken effect.
+    /// the writes of earlier calls, but nothing is stored. A read is a mistake if it makes the results exceed 2 MiB. If
+    /// a call fails with an error, the earlier calls have already taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,
@@ -106,7 +106,7 @@ impl Toolbox {
             Scope::Request => scratch(&self.scopes),
         };
         let mut answers = Vec::with_capacity(calls.len());
-        let mut room_bytes = RESULTS_MAX_BYTES;
+        let mut remaining_bytes = RESULTS_MAX_BYTES;
         for call in calls {
             let mut answered = match run(&scopes, &scope, call).await {
                 Ok(answered) => answered,
@@ -117,10 +117,10 @@ impl Toolbox {
                 Err(Failure::Error(error)) => return Err(error),
             };
             let bytes = answered.outcome.to_json().len();
-            match room_bytes.checked_sub(bytes) {
-                Some(rest) => room_bytes = rest,
+            match remaining_bytes.checked_sub(bytes) {
+                Some(rest) => remaining_bytes = rest,
                 // a write has already taken effect, and its result is small
-                None if call.tool.only_reads() => answered.outcome = no_room(call.tool),
+                None if call.tool.only_reads() => answered.outcome = results_too_large(call.tool),
                 None => {}
             }
             answers.push(answered);
@@ -132,7 +132,7 @@ impl Toolbox {
     }
 }
 
-fn no_room(tool: Tool) -> Outcome {
+fn results_too_large(tool: Tool) -> Outcome {
     Outcome::Mistake(format!(
         "{} refused: the results of these calls exceed {RESULTS_MAX_BYTES} bytes; ask for less at once",
         tool.dotted()
@@ -175,10 +175,13 @@ async fn act(
         Ok::<_, ServiceError>((Done::of_write(&written), written.answers.first().copied()))
     };
     Ok(match action {
-        Action::Set { set, says_written } => {
+        Action::Set {
+            set,
+            reports_written,
+        } => {
             let (done, answer) = write(set).await?;
             match answer {
-                Some(KvAnswer::Set(was_set)) if says_written => done.with("written", was_set),
+                Some(KvAnswer::Set(was_set)) if reports_written => done.with("written", was_set),
                 _ => done,
             }
         }

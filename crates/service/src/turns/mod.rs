@@ -82,12 +82,12 @@ impl TurnService {
             return self.attempt(id, &take).await;
         }
         let deadline = Instant::now() + request.wait;
-        let place = self.waiting.join(*id, &self.turns);
+        let slot = self.waiting.join(*id, &self.turns);
         let queueing = trace::spend(Phase::Waiting);
         let _first = tokio::select! {
             biased;
-            first = place.queue.first.lock() => first,
-            granted = self.granted_before(id, take.idempotency) => return granted,
+            first = slot.queue.first.lock() => first,
+            granted = self.wait_for_earlier_grant(id, take.idempotency) => return granted,
             () = sleep_until(deadline) => return self.attempt(id, &take).await,
         };
         drop(queueing);
@@ -98,9 +98,9 @@ impl TurnService {
                 {
                     let _spending = trace::spend(Phase::Waiting);
                     tokio::select! {
-                        () = place.queue.ended.notified() => {}
+                        () = slot.queue.ended.notified() => {}
                         () = sleep(Duration::from_millis(left_ms)) => {}
-                        () = sleep_until(self.waiting.next_look()) => {}
+                        () = sleep_until(self.waiting.next_poll()) => {}
                         () = sleep_until(deadline) => {}
                     }
                 }
@@ -139,7 +139,7 @@ impl TurnService {
 
     /// Polls until an earlier request with the same idempotency key holds the turn. If only the response to that
     /// request was lost, the request already holds the turn, and a repeated request would wait in the queue in vain.
-    async fn granted_before(
+    async fn wait_for_earlier_grant(
         &self,
         id: &ThreadId,
         key: Option<IdempotencyKey>,
@@ -152,7 +152,7 @@ impl TurnService {
             if let Some(granted) = self.turns.recall_turn(id, access, key).await? {
                 return Ok(granted);
             }
-            sleep_until(self.waiting.next_look()).await;
+            sleep_until(self.waiting.next_poll()).await;
         }
     }
 

@@ -10,7 +10,7 @@ use threadkeep_domain::ThreadId;
 use threadkeep_store::Turns;
 
 /// Interval at which waiting callers poll the store, in case a message about an ended turn was lost.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a replica keeps listening for ended turns when no caller is waiting.
 const LINGER: Duration = Duration::from_secs(60);
 
@@ -27,8 +27,8 @@ pub(super) struct Queue {
 #[derive(Debug)]
 pub struct Waiting {
     state: Mutex<State>,
-    /// Time of the latest poll that was assigned to a caller.
-    next_look: Mutex<Instant>,
+    /// Latest poll time that was assigned to a caller.
+    next_poll: Mutex<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -37,9 +37,9 @@ struct State {
     is_listening: bool,
 }
 
-/// A place in a queue. Dropping the place leaves the queue.
+/// A caller's slot in a queue. The caller leaves the queue when the slot is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct QueueSlot {
     waiting: Arc<Waiting>,
     id: ThreadId,
     pub(super) queue: Arc<Queue>,
@@ -49,18 +49,18 @@ impl Default for Waiting {
     fn default() -> Self {
         Self {
             state: Mutex::default(),
-            next_look: Mutex::new(Instant::now()),
+            next_poll: Mutex::new(Instant::now()),
         }
     }
 }
 
 impl Waiting {
-    pub(super) fn join(self: &Arc<Self>, id: ThreadId, turns: &Arc<dyn Turns>) -> Place {
+    pub(super) fn join(self: &Arc<Self>, id: ThreadId, turns: &Arc<dyn Turns>) -> QueueSlot {
         let mut state = self.state();
         if !std::mem::replace(&mut state.is_listening, true) {
             tokio::spawn(Arc::clone(self).listen(Arc::clone(turns)));
         }
-        Place {
+        QueueSlot {
             waiting: Arc::clone(self),
             id,
             queue: Arc::clone(state.queues.entry(id).or_default()),
@@ -68,10 +68,10 @@ impl Waiting {
     }
 
     /// Returns the time at which the caller may poll the store if no message arrives. All callers of a replica together
-    /// poll once every [`LOOK_EVERY`].
-    pub(super) fn next_look(&self) -> Instant {
-        let mut next = lock(&self.next_look);
-        *next = (*next).max(Instant::now()) + LOOK_EVERY;
+    /// poll once every [`POLL_INTERVAL`].
+    pub(super) fn next_poll(&self) -> Instant {
+        let mut next = lock(&self.next_poll);
+        *next = (*next).max(Instant::now()) + POLL_INTERVAL;
         *next
     }
 
@@ -130,10 +130,10 @@ impl Drop for Listening<'_> {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut state = self.waiting.state();
-        // two references: one in the map, and one in this place
+        // two references: one in the map, and one in this slot
         if Arc::strong_count(&self.queue) <= 2 {
             state.queues.remove(&self.id);
         }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::MemoryStore;
-use threadkeep_store::{Heard, Leases, StoreError, millis};
+use threadkeep_store::{Announcements, Leases, StoreError, millis};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
@@ -13,7 +13,7 @@ pub(crate) struct Pool {
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
     /// Each holder's announcement, after its expiry in Unix milliseconds.
-    said: HashMap<String, (u64, Bytes)>,
+    announcements: HashMap<String, (u64, Bytes)>,
     note: Option<Bytes>,
 }
 
@@ -53,33 +53,38 @@ impl Pool {
     }
 
     /// Stores a holder's announcement, and returns the announcements of all live holders.
-    fn introduce(
+    fn announce(
         &mut self,
         holder: &str,
-        words: Bytes,
+        content: Bytes,
         ends_ms: u64,
         now_ms: u64,
     ) -> Vec<Option<Bytes>> {
-        self.said.insert(holder.to_owned(), (ends_ms, words));
-        self.said.retain(|_, (ends_ms, _)| *ends_ms > now_ms);
-        let said = self.said.values().map(|(_, words)| Some(words.clone()));
+        self.announcements
+            .insert(holder.to_owned(), (ends_ms, content));
+        self.announcements
+            .retain(|_, (ends_ms, _)| *ends_ms > now_ms);
+        let announcements = self
+            .announcements
+            .values()
+            .map(|(_, content)| Some(content.clone()));
         let living = self
             .holders
             .iter()
             .filter(|(_, ends_ms)| **ends_ms > now_ms);
-        let silent = living.filter(|(holder, _)| !self.said.contains_key(*holder));
-        said.chain(silent.map(|_| None)).collect()
+        let silent = living.filter(|(holder, _)| !self.announcements.contains_key(*holder));
+        announcements.chain(silent.map(|_| None)).collect()
     }
 
     fn release(&mut self, holder: &str) {
         self.holders.remove(holder);
-        self.said.remove(holder);
+        self.announcements.remove(holder);
         self.leases.retain(|_, lease| lease.holder != holder);
     }
 
     fn is_unused(&self) -> bool {
-        let is_left = self.holders.is_empty() && self.leases.is_empty();
-        is_left && self.said.is_empty() && self.note.is_none()
+        let has_no_leases = self.holders.is_empty() && self.leases.is_empty();
+        has_no_leases && self.announcements.is_empty() && self.note.is_none()
     }
 
     pub(crate) fn is_held(&self, slot: u16, holder: &str, now_ms: u64) -> bool {
@@ -95,41 +100,43 @@ impl Leases for MemoryStore {
         pool: &str,
         slots: u16,
         holder: &str,
-        lasts: Duration,
+        ttl: Duration,
     ) -> Result<Vec<u16>, StoreError> {
         let mut consumers = self.0.consumers();
         let now_ms = self.0.clock.now_ms();
-        let ends_ms = now_ms.saturating_add(millis(lasts));
+        let ends_ms = now_ms.saturating_add(millis(ttl));
         let pool = consumers.pools.entry(pool.to_owned()).or_default();
         Ok(pool.hold(slots, holder, ends_ms, now_ms))
     }
 
-    async fn introduce(
+    async fn announce(
         &self,
         pool: &str,
         holder: &str,
-        words: &[u8],
+        content: &[u8],
         note: Option<&[u8]>,
-        lasts: Duration,
-    ) -> Result<Heard, StoreError> {
+        ttl: Duration,
+    ) -> Result<Announcements, StoreError> {
         let mut consumers = self.0.consumers();
         let now_ms = self.0.clock.now_ms();
-        let ends_ms = now_ms.saturating_add(millis(lasts));
-        let words = Bytes::copy_from_slice(words);
+        let ends_ms = now_ms.saturating_add(millis(ttl));
+        let content = Bytes::copy_from_slice(content);
         let pool = consumers.pools.entry(pool.to_owned()).or_default();
-        let former = pool.note.clone();
-        pool.note = note.map(Bytes::copy_from_slice).or_else(|| former.clone());
-        Ok(Heard {
-            said: pool.introduce(holder, words, ends_ms, now_ms),
-            note: former,
+        let previous = pool.note.clone();
+        pool.note = note
+            .map(Bytes::copy_from_slice)
+            .or_else(|| previous.clone());
+        Ok(Announcements {
+            announcements: pool.announce(holder, content, ends_ms, now_ms),
+            note: previous,
         })
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
         let mut consumers = self.0.consumers();
-        if let Some(left) = consumers.pools.get_mut(pool) {
-            left.release(holder);
-            if left.is_unused() {
+        if let Some(held) = consumers.pools.get_mut(pool) {
+            held.release(holder);
+            if held.is_unused() {
                 consumers.pools.remove(pool);
             }
         }
@@ -143,11 +150,11 @@ mod tests {
     use threadkeep_store::Clock;
 
     #[tokio::test]
-    async fn a_pool_that_all_have_left_takes_no_memory() {
+    async fn a_pool_without_holders_uses_no_memory() {
         let store = MemoryStore::new(Clock::system());
         for holder in ["a", "b"] {
-            let lasts = Duration::from_secs(10);
-            store.hold("pool", 1, holder, lasts).await.unwrap();
+            let ttl = Duration::from_secs(10);
+            store.hold("pool", 1, holder, ttl).await.unwrap();
         }
 
         store.release("pool", "a").await.unwrap();

@@ -12,35 +12,35 @@ use threadkeep_domain::heap::Heap;
 use threadkeep_store::{Listing, Listings, StoreError};
 
 /// Maximum number of members skipped under one lock. Skipping that many takes about half a millisecond.
-const SKIPPED: u64 = 10_000;
+const SKIP_MAX: u64 = 10_000;
 
 /// Lists by name. A single lock is enough, because objects are created far less often than they are written.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 
-type Place = (u64, Arc<str>);
-type Places = BTreeSet<Place>;
+type ListPosition = (u64, Arc<str>);
+type ListPositions = BTreeSet<ListPosition>;
 
 enum ListPart {
     Members(Vec<String>),
     /// The offset has not been reached yet. Continue after this position.
-    After(Place),
+    After(ListPosition),
 }
 
 #[derive(Debug, Default)]
 struct List {
     /// A tree, because a hash table with a million members takes 0.1 s to grow.
     members: BTreeMap<Arc<str>, Member>,
-    all: Places,
-    of_owners: BTreeMap<Arc<str>, Places>,
-    due: Places,
+    all: ListPositions,
+    of_owners: BTreeMap<Arc<str>, ListPositions>,
+    due: ListPositions,
     heap_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Member {
     at_ms: u64,
-    look_ms: u64,
+    check_ms: u64,
     owner: Option<Arc<str>>,
 }
 
@@ -49,27 +49,27 @@ impl Lists {
         self.0.values().map(|list| list.members.len()).sum()
     }
 
-    /// Returns the page of members that starts `offset` places after `after`. If `offset` exceeds [`SKIPPED`], returns
-    /// the position [`SKIPPED`] places after `after` instead.
+    /// Returns the page of members that starts `offset` members after `after`. If `offset` exceeds [`SKIP_MAX`],
+    /// returns the position [`SKIP_MAX`] members after `after` instead.
     fn page(
         &self,
         listing: &Listing<'_>,
-        after: Option<Place>,
+        after: Option<ListPosition>,
         offset: u64,
         limit: usize,
     ) -> ListPart {
         let list = self.0.get(listing.name);
-        let places = list.and_then(|list| match listing.owner {
+        let positions = list.and_then(|list| match listing.owner {
             Some(owner) => list.of_owners.get(owner),
             None => Some(&list.all),
         });
         let older = after.map_or(Bound::Unbounded, Bound::Excluded);
         let range = (Bound::Unbounded, older);
-        let places = places.into_iter();
-        let mut newest = places.flat_map(|places| places.range(range.clone()).rev());
-        if offset > SKIPPED {
-            return match newest.nth(SKIPPED as usize - 1) {
-                Some(place) => ListPart::After(place.clone()),
+        let positions = positions.into_iter();
+        let mut newest = positions.flat_map(|positions| positions.range(range.clone()).rev());
+        if offset > SKIP_MAX {
+            return match newest.nth(SKIP_MAX as usize - 1) {
+                Some(position) => ListPart::After(position.clone()),
                 None => ListPart::Members(Vec::new()),
             };
         }
@@ -79,14 +79,14 @@ impl Lists {
 }
 
 impl List {
-    fn add(&mut self, member: &str, owner: Option<&str>, at_ms: u64, look_ms: u64) {
+    fn add(&mut self, member: &str, owner: Option<&str>, at_ms: u64, check_ms: u64) {
         if self.members.contains_key(member) {
             return;
         }
         let name: Arc<str> = member.into();
         let owner: Option<Arc<str>> = owner.map(Into::into);
         self.all.insert((at_ms, Arc::clone(&name)));
-        self.due.insert((look_ms, Arc::clone(&name)));
+        self.due.insert((check_ms, Arc::clone(&name)));
         if let Some(owner) = &owner {
             let part = self.of_owners.entry(Arc::clone(owner)).or_default();
             let before = tree_bytes(part);
@@ -95,7 +95,7 @@ impl List {
         }
         let member = Member {
             at_ms,
-            look_ms,
+            check_ms,
             owner,
         };
         self.heap_bytes += member.held_bytes(&name);
@@ -107,14 +107,14 @@ impl List {
             return;
         };
         self.heap_bytes -= member.held_bytes(&name);
-        self.due.remove(&(member.look_ms, Arc::clone(&name)));
-        let place = (member.at_ms, name);
-        self.all.remove(&place);
+        self.due.remove(&(member.check_ms, Arc::clone(&name)));
+        let position = (member.at_ms, name);
+        self.all.remove(&position);
         if let Some(owner) = member.owner
             && let Some(part) = self.of_owners.get_mut(&owner)
         {
             let before = tree_bytes(part);
-            part.remove(&place);
+            part.remove(&position);
             self.heap_bytes -= before - tree_bytes(part);
             if part.is_empty() {
                 self.of_owners.remove(&owner);
@@ -122,15 +122,15 @@ impl List {
         }
     }
 
-    fn look_again(&mut self, member: &str, look_ms: u64) {
+    fn reschedule(&mut self, member: &str, check_ms: u64) {
         let Some((name, _)) = self.members.get_key_value(member) else {
             return;
         };
         let name = Arc::clone(name);
         if let Some(member) = self.members.get_mut(&name) {
-            self.due.remove(&(member.look_ms, Arc::clone(&name)));
-            member.look_ms = look_ms;
-            self.due.insert((look_ms, name));
+            self.due.remove(&(member.check_ms, Arc::clone(&name)));
+            member.check_ms = check_ms;
+            self.due.insert((check_ms, name));
         }
     }
 }
@@ -142,8 +142,8 @@ impl Member {
     }
 }
 
-fn tree_bytes(places: &Places) -> u64 {
-    heap::tree::<(u64, Arc<str>)>(places.len())
+fn tree_bytes(positions: &ListPositions) -> u64 {
+    heap::tree::<(u64, Arc<str>)>(positions.len())
 }
 
 impl Heap for List {
@@ -151,7 +151,7 @@ impl Heap for List {
         heap::tree::<(Arc<str>, Member)>(self.members.len())
             + tree_bytes(&self.all)
             + tree_bytes(&self.due)
-            + heap::tree::<(Arc<str>, Places)>(self.of_owners.len())
+            + heap::tree::<(Arc<str>, ListPositions)>(self.of_owners.len())
             + self.heap_bytes
     }
 }
@@ -172,12 +172,12 @@ impl Listings for MemoryStore {
         listing: &Listing<'_>,
         member: &str,
         at_ms: u64,
-        look_ms: u64,
+        check_ms: u64,
     ) -> Result<(), StoreError> {
         self.0.admit()?;
         let mut lists = self.0.lists();
         let list = lists.0.entry(listing.name.to_owned()).or_default();
-        list.add(member, listing.owner, at_ms, look_ms);
+        list.add(member, listing.owner, at_ms, check_ms);
         Ok(())
     }
 
@@ -192,9 +192,9 @@ impl Listings for MemoryStore {
             let page = self.0.lists().page(listing, after, offset, limit);
             match page {
                 ListPart::Members(members) => return Ok(members),
-                ListPart::After(place) => after = Some(place),
+                ListPart::After(position) => after = Some(position),
             }
-            offset -= SKIPPED;
+            offset -= SKIP_MAX;
             yield_now().await;
         }
     }
@@ -217,19 +217,21 @@ impl Listings for MemoryStore {
     ) -> Result<Vec<String>, StoreError> {
         let lists = self.0.lists();
         let due = lists.0.get(name).into_iter().flat_map(|list| &list.due);
-        let due = due.take_while(|(look_ms, _)| *look_ms <= by_ms).take(limit);
+        let due = due
+            .take_while(|(check_ms, _)| *check_ms <= by_ms)
+            .take(limit);
         Ok(due.map(|(_, member)| member.as_ref().to_owned()).collect())
     }
 
-    async fn list_look_again(
+    async fn list_reschedule(
         &self,
         name: &str,
         members: &[(String, u64)],
     ) -> Result<(), StoreError> {
         let mut lists = self.0.lists();
         if let Some(list) = lists.0.get_mut(name) {
-            for (member, look_ms) in members {
-                list.look_again(member, *look_ms);
+            for (member, check_ms) in members {
+                list.reschedule(member, *check_ms);
             }
         }
         Ok(())
@@ -242,14 +244,14 @@ mod tests {
     use threadkeep_store::Clock;
 
     #[tokio::test]
-    async fn an_offset_is_found_however_far_it_is() {
+    async fn a_page_is_found_at_any_offset() {
         let store = MemoryStore::new(Clock::system());
         let listing = Listing {
             name: "n",
             owner: Some("o"),
         };
-        let all = 2 * SKIPPED + 10;
-        for number in 0..all {
+        let count = 2 * SKIP_MAX + 10;
+        for number in 0..count {
             let member = number.to_string();
             let added = store.list_add(&listing, &member, number, number);
             added.await.unwrap();
@@ -258,16 +260,16 @@ mod tests {
         for offset in [
             0,
             1,
-            SKIPPED - 1,
-            SKIPPED,
-            SKIPPED + 1,
-            2 * SKIPPED,
-            all - 1,
+            SKIP_MAX - 1,
+            SKIP_MAX,
+            SKIP_MAX + 1,
+            2 * SKIP_MAX,
+            count - 1,
         ] {
             let page = store.list_page(&listing, offset, 1).await.unwrap();
-            assert_eq!(page, [(all - 1 - offset).to_string()]);
+            assert_eq!(page, [(count - 1 - offset).to_string()]);
         }
-        for offset in [all, u64::MAX] {
+        for offset in [count, u64::MAX] {
             let page = store.list_page(&listing, offset, 1).await.unwrap();
             assert!(page.is_empty(), "{offset}");
         }

@@ -9,10 +9,10 @@ use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 use threadkeep_store::{Counted, Rates, StoreError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters(Slots<Whose, Counter>);
+pub(crate) struct Counters(Slots<Subject, Counter>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Whose {
+enum Subject {
     Address(Fingerprint),
     Scope(ScopeId),
 }
@@ -28,7 +28,7 @@ impl Due for Counter {
     }
 }
 
-impl Heap for Whose {
+impl Heap for Subject {
     fn heap_bytes(&self) -> u64 {
         match self {
             Self::Address(_) => 0,
@@ -43,7 +43,7 @@ impl Heap for Counter {
     }
 }
 
-impl From<Counted<'_>> for Whose {
+impl From<Counted<'_>> for Subject {
     fn from(counted: Counted<'_>) -> Self {
         match counted {
             Counted::Address(digest) => Self::Address(*digest),
@@ -106,30 +106,30 @@ impl Counters {
 impl Rates for MemoryStore {
     async fn take_rates(
         &self,
-        whose: Counted<'_>,
+        subject: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<Option<RateLimited>, StoreError> {
         let has_room = self.0.has_room();
         let mut counters = self.0.counters();
         let now_us = self.0.clock.now_ms() * 1_000;
         let take = |counter: &mut Counter| counter.take(rates, now_us);
-        let whose = whose.into();
+        let subject = subject.into();
         // a full store adds no counter for a new caller, but admits the caller, so that the caller can end threads
-        if !has_room && counters.0.get(&whose).is_none() {
+        if !has_room && counters.0.get(&subject).is_none() {
             return Ok(take(&mut Counter::default()));
         }
-        Ok(counters.0.change(&whose, take))
+        Ok(counters.0.change(&subject, take))
     }
 
     async fn give_back_rates(
         &self,
-        whose: Counted<'_>,
+        subject: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
         let mut counters = self.0.counters();
         counters
             .0
-            .change(&whose.into(), |counter| counter.give_back(rates));
+            .change(&subject.into(), |counter| counter.give_back(rates));
         Ok(())
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     use threadkeep_store::Clock;
 
     #[tokio::test]
-    async fn a_counter_is_freed_when_it_counts_nothing_any_more() {
+    async fn an_expired_counter_is_freed() {
         let clock = Clock::system();
         let store = MemoryStore::new(clock.clone());
         let (digest, rates) = (

@@ -39,7 +39,7 @@ impl Answers {
     }
 
     /// Returns whether a result is remembered for `key`. If so, a write with `key` adds no data.
-    pub(crate) fn knows(
+    pub(crate) fn has_answer(
         &self,
         subject: Fingerprint,
         key: Option<IdempotencyKey>,
@@ -84,12 +84,12 @@ impl Answers {
         }
     }
 
-    /// Moves the results of up to `limit` expired subjects into `gone`. Returns whether there are more.
+    /// Moves the results of up to `limit` expired subjects into `removed`. Returns whether there are more.
     pub(crate) fn sweep(
         &mut self,
         now_ms: u64,
         limit: usize,
-        gone: &mut Vec<Records<Answer>>,
+        removed: &mut Vec<Records<Answer>>,
     ) -> bool {
         for _ in 0..limit {
             match self.due.first() {
@@ -105,7 +105,7 @@ impl Answers {
                 _ => {
                     if let Some(records) = self.by_subject.remove(&subject) {
                         self.heap_bytes -= records.heap_bytes();
-                        gone.push(records);
+                        removed.push(records);
                     }
                 }
             }

@@ -12,7 +12,7 @@ use crate::budget::Held;
 use threadkeep_domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace};
 use threadkeep_store::{
     Answered, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
-    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+    NamespacePosition, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
     WriteError,
 };
 
@@ -27,7 +27,7 @@ impl MemoryStore {
         let has_room = self.0.has_room();
         let spaces = self.0.spaces();
         let now_ms = self.0.clock.now_ms();
-        if !has_room && !spaces.answers.knows(subject, idempotency, now_ms) {
+        if !has_room && !spaces.answers.has_answer(subject, idempotency, now_ms) {
             return Err(self.0.budget.refuse());
         }
         Ok((spaces, now_ms))
@@ -126,7 +126,7 @@ impl Namespaces for MemoryStore {
 
     async fn list_namespaces(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError> {
         let spaces = self.0.spaces();
@@ -156,8 +156,8 @@ impl Namespaces for MemoryStore {
             return Ok(first);
         }
         let mut deleted = 0;
-        while let Some(some) = self.0.delete_some(namespace) {
-            deleted += some;
+        while let Some(count) = self.0.delete_batch(namespace) {
+            deleted += count;
             yield_now().await;
         }
         let mut spaces = self.0.spaces();

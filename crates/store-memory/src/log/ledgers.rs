@@ -14,7 +14,7 @@ use threadkeep_domain::{EventId, Position, heap};
 use threadkeep_store::{
     Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
 };
-use threadkeep_store::{MOST_PARKED, note_given_up};
+use threadkeep_store::{PARKED_MAX, log_dropped_events};
 
 /// Leases and ledgers, which share one lock so that only the holder of a lease can store progress.
 #[derive(Debug, Default)]
@@ -35,15 +35,15 @@ struct ConsumerLedger {
 /// Records of events, sorted by position, then by bucket.
 #[derive(Debug, Default)]
 struct Records {
-    by_place: BTreeMap<(Position, u16), Bytes>,
+    by_position: BTreeMap<(Position, u16), Bytes>,
     heap_bytes: u64,
 }
 
-fn place(id: &EventId) -> (Position, u16) {
+fn record_key(id: &EventId) -> (Position, u16) {
     (id.position, id.bucket)
 }
 
-fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId, Bytes) {
+fn to_pair((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId, Bytes) {
     (EventId { bucket, position }, record.clone())
 }
 
@@ -87,17 +87,17 @@ impl ConsumerLedger {
         if let Some(note) = &change.note {
             self.note = Some(note.clone());
         }
-        let over = (self.parked.by_place.len() as u64).saturating_sub(MOST_PARKED);
-        for _ in 0..over {
+        let excess = (self.parked.by_position.len() as u64).saturating_sub(PARKED_MAX);
+        for _ in 0..excess {
             self.parked.remove_first();
         }
-        over
+        excess
     }
 
     fn ledger(&self) -> Ledger {
         Ledger {
             cursors: self.cursors.clone(),
-            pending: self.pending.by_place.iter().map(listed).collect(),
+            pending: self.pending.by_position.iter().map(to_pair).collect(),
             note: self.note.clone(),
             signals: self.signals,
         }
@@ -120,19 +120,19 @@ impl ConsumerLedger {
 impl Records {
     fn insert(&mut self, id: &EventId, record: &Bytes) {
         self.heap_bytes += held_bytes(record);
-        if let Some(old) = self.by_place.insert(place(id), record.clone()) {
+        if let Some(old) = self.by_position.insert(record_key(id), record.clone()) {
             self.heap_bytes -= held_bytes(&old);
         }
     }
 
     fn remove(&mut self, id: &EventId) -> bool {
-        let removed = self.by_place.remove(&place(id));
+        let removed = self.by_position.remove(&record_key(id));
         self.heap_bytes -= removed.as_ref().map_or(0, held_bytes);
         removed.is_some()
     }
 
     fn remove_first(&mut self) {
-        if let Some((_, removed)) = self.by_place.pop_first() {
+        if let Some((_, removed)) = self.by_position.pop_first() {
             self.heap_bytes -= held_bytes(&removed);
         }
     }
@@ -145,7 +145,7 @@ fn held_bytes(record: &Bytes) -> u64 {
 
 impl Heap for Records {
     fn heap_bytes(&self) -> u64 {
-        heap::tree::<((Position, u16), Bytes)>(self.by_place.len()) + self.heap_bytes
+        heap::tree::<((Position, u16), Bytes)>(self.by_position.len()) + self.heap_bytes
     }
 }
 
@@ -213,12 +213,12 @@ impl Ledgers for MemoryStore {
         holding: &Holding<'_>,
         change: &LedgerChange,
     ) -> Result<bool, StoreError> {
-        let given_up = self
+        let dropped = self
             .0
             .consumers()
             .commit(holding, change, self.0.clock.now_ms());
-        note_given_up(holding.consumer, given_up.unwrap_or_default());
-        Ok(given_up.is_some())
+        log_dropped_events(holding.consumer, dropped.unwrap_or_default());
+        Ok(dropped.is_some())
     }
 
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError> {
@@ -252,10 +252,10 @@ impl Ledgers for MemoryStore {
         let pending = consumers
             .ledgers
             .get(consumer)
-            .map(|ledger| &ledger.pending.by_place);
+            .map(|ledger| &ledger.pending.by_position);
         Ok(
             pending.map_or_else(PendingEvents::default, |pending| PendingEvents {
-                some: pending.iter().take(limit).map(listed).collect(),
+                some: pending.iter().take(limit).map(to_pair).collect(),
                 total: pending.len() as u64,
             }),
         )
@@ -268,15 +268,15 @@ impl Ledgers for MemoryStore {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError> {
         let from = match after {
-            Some(id) => Bound::Excluded(place(&id)),
+            Some(id) => Bound::Excluded(record_key(&id)),
             None => Bound::Unbounded,
         };
         let consumers = self.0.consumers();
         let Some(ledger) = consumers.ledgers.get(consumer) else {
             return Ok(Vec::new());
         };
-        let parked = ledger.parked.by_place.range((from, Bound::Unbounded));
-        Ok(parked.take(limit).map(listed).collect())
+        let parked = ledger.parked.by_position.range((from, Bound::Unbounded));
+        Ok(parked.take(limit).map(to_pair).collect())
     }
 
     async fn replay(

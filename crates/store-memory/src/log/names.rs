@@ -16,11 +16,11 @@ pub(crate) fn touched<'a>(
     let cleared = operations
         .iter()
         .any(|operation| matches!(operation, Operation::Clear));
-    let all = cleared.then(|| document.iter().map(|(key, _)| key));
+    let all_keys = cleared.then(|| document.iter().map(|(key, _)| key));
     let named = operations.iter().filter_map(Operation::key);
     named
         .filter(|key| document.get(key).is_some())
-        .chain(all.into_iter().flatten())
+        .chain(all_keys.into_iter().flatten())
         .cloned()
 }
 

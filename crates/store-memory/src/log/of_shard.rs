@@ -66,16 +66,16 @@ impl Log {
         let is_over = |at: Position| {
             let age_ms = now_ms.saturating_sub(at.ms);
             age_ms >= millis(retention.log) && at <= handled
-                || age_ms >= millis(retention.log_at_most())
+                || age_ms >= millis(retention.log_max())
         };
-        let mut left = limit;
+        let mut remaining = limit;
         while let Some(event) = self.events.front()
             && is_over(event.id.position)
         {
-            if left == 0 {
+            if remaining == 0 {
                 return true;
             }
-            left -= 1;
+            remaining -= 1;
             self.pop();
         }
         self.shrink();
@@ -96,13 +96,13 @@ impl Log {
             .partition_point(|event| event.id.position <= after);
         let end = self.events.len().min(from.saturating_add(limit));
         let (mut kept, mut last) = (from, None);
-        for place in from..end {
-            let event = &self.events[place];
+        for index in from..end {
+            let event = &self.events[index];
             last = Some(event.id.position);
             if is_unwanted(event) {
                 self.heap_bytes -= held_bytes(event);
             } else {
-                self.events.swap(kept, place);
+                self.events.swap(kept, index);
                 kept += 1;
             }
         }

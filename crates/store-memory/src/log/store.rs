@@ -15,7 +15,7 @@ impl EventLog for MemoryStore {
     }
 
     fn bucket_of(&self, id: &ThreadId) -> u16 {
-        self.0.place_of(id) as u16
+        self.0.index_of(id) as u16
     }
 
     async fn read_log(
@@ -54,7 +54,7 @@ impl EventLog for MemoryStore {
         Ok(())
     }
 
-    async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError> {
+    async fn watch(&self, ids: &[ThreadId], ttl: Duration) -> Result<Vec<Watched>, StoreError> {
         let has_room = self.0.has_room();
         let watch = |id: &ThreadId| {
             let mut shard = self.0.of(id);
@@ -62,7 +62,7 @@ impl EventLog for MemoryStore {
                 return Err(self.0.budget.refuse());
             }
             let now_ms = self.0.clock.now_ms();
-            Ok(shard.watch(id, now_ms.saturating_add(millis(lasts)), now_ms))
+            Ok(shard.watch(id, now_ms.saturating_add(millis(ttl)), now_ms))
         };
         ids.iter().map(watch).collect()
     }
@@ -72,7 +72,7 @@ impl EventLog for MemoryStore {
         id: &ThreadId,
         at: Stamp,
         keys: &[Key],
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError> {
         let shard = self.0.of(id);
         let living = shard.living(id, self.0.clock.now_ms());
@@ -81,16 +81,16 @@ impl EventLog for MemoryStore {
         };
         let values = || keys.iter().map(|key| living.document.get(key));
         let bytes: usize = values().flatten().map(Value::json_bytes).sum();
-        if bytes as u64 > most_bytes {
+        if bytes as u64 > max_bytes {
             return Ok(None);
         }
         Ok(Some(values().map(|value| value.map(json)).collect()))
     }
 
-    async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
+    async fn watch_all(&self, ttl: Duration) -> Result<u64, StoreError> {
         let since = self.0.each().map(|mut shard| {
             let now_ms = self.0.clock.now_ms();
-            let until_ms = now_ms.saturating_add(millis(lasts));
+            let until_ms = now_ms.saturating_add(millis(ttl));
             shard.past.watch_all(until_ms, now_ms)
         });
         Ok(since.max().unwrap_or_default())

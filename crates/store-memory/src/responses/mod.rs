@@ -71,9 +71,9 @@ impl HeldResponses {
 
     /// Removes a response. The caller drops it outside the lock.
     fn forget(&mut self, id: &ResponseId) -> Option<HeldResponse> {
-        let gone = self.slots.look_at(id, u64::MAX, |slot| slot.0.take())??;
-        self.listed.remove(id, &gone);
-        Some(gone)
+        let removed = self.slots.recheck(id, u64::MAX, |slot| slot.0.take())??;
+        self.listed.remove(id, &removed);
+        Some(removed)
     }
 
     /// Returns the response that has reserved a scope without a thread, unless that response is `id`.
@@ -83,9 +83,9 @@ impl HeldResponses {
         id: &ResponseId,
         now_ms: u64,
     ) -> Option<(ResponseId, &HeldResponse)> {
-        let other = self.listed.floors.get(scope)?;
-        let held = self.get(other, now_ms).filter(|_| other != id)?;
-        Some((*other, held))
+        let holder = self.listed.floors.get(scope)?;
+        let held = self.get(holder, now_ms).filter(|_| holder != id)?;
+        Some((*holder, held))
     }
 
     /// Reserves a scope without a thread for a response, until the response ends.
@@ -126,8 +126,8 @@ impl HeldResponses {
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> bool {
         let listed = &mut self.listed;
         self.slots.sweep(now_ms, limit, |id, slot| {
-            if let Some(gone) = slot.0.take_if(|held| held.ends_ms() <= now_ms) {
-                listed.remove(id, &gone);
+            if let Some(removed) = slot.0.take_if(|held| held.ends_ms() <= now_ms) {
+                listed.remove(id, &removed);
             }
         })
     }
@@ -135,8 +135,8 @@ impl HeldResponses {
 
 impl ResponseLists {
     fn of_life(&self, life: Life) -> impl Iterator<Item = ResponseId> {
-        let all = (life, ResponseId::MIN)..=(life, ResponseId::MAX);
-        self.of_lives.range(all).map(|(_, id)| *id)
+        let range = (life, ResponseId::MIN)..=(life, ResponseId::MAX);
+        self.of_lives.range(range).map(|(_, id)| *id)
     }
 
     fn add(&mut self, id: &ResponseId, held: &HeldResponse) {

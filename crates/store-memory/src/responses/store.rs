@@ -13,13 +13,13 @@ use threadkeep_domain::threads::turn::end_turn;
 use threadkeep_domain::{Access, Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
-    ResponseView, Responses, StoreError, Told, WriteError, millis,
+    ResponseEvents, ResponseView, Responses, StoreError, WriteError, millis,
 };
 
 #[async_trait]
 impl Responses for MemoryStore {
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
-        self.0.place_of_scope(scope) as u8
+        self.0.index_of_scope(scope) as u8
     }
 
     async fn begin_response(
@@ -78,8 +78,8 @@ impl Responses for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         check(&mut shard, id, scope, Some(entry.token), now_ms)?;
         let held = shard.responses.get(id, now_ms).ok_or(Refusal::TurnLost)?;
-        if let Some(known) = held.stored_entry(entry)? {
-            return Ok(Journaled::Known(known.clone()));
+        if let Some(stored) = held.stored_entry(entry)? {
+            return Ok(Journaled::Known(stored.clone()));
         }
         if !has_room && !write.is_some_and(ScopeWrite::only_deletes) {
             return Err(self.0.budget.refuse().into());
@@ -94,7 +94,7 @@ impl Responses for MemoryStore {
         Ok(Journaled::New(written))
     }
 
-    async fn tell(
+    async fn append_events(
         &self,
         id: &ResponseId,
         token: TurnToken,
@@ -109,23 +109,23 @@ impl Responses for MemoryStore {
             .change(id, now_ms, |held| {
                 held.check_driver(Some(token))?;
                 held.check_events(first)?;
-                Ok(has_room.then(|| held.tell((first, events), now_ms)))
+                Ok(has_room.then(|| held.append_events((first, events), now_ms)))
             })?
             .ok_or_else(|| self.0.budget.refuse())?)
     }
 
-    async fn told(
+    async fn read_events(
         &self,
         id: &ResponseId,
         from: u64,
         limit: usize,
-    ) -> Result<Option<Told>, StoreError> {
+    ) -> Result<Option<ResponseEvents>, StoreError> {
         let now_ms = self.0.clock.now_ms();
         let Some(shard) = self.0.bucket(id.bucket().into()) else {
             return Ok(None);
         };
         let held = shard.responses.get(id, now_ms);
-        Ok(held.and_then(|held| held.told(from, limit, now_ms)))
+        Ok(held.and_then(|held| held.read_events(from, limit, now_ms)))
     }
 
     async fn end_response(
@@ -230,12 +230,12 @@ impl Responses for MemoryStore {
         };
         let held = shard.responses.get(id, now_ms);
         let has_ended = held.is_some_and(|held| held.answer().is_some());
-        let gone = match has_ended {
+        let removed = match has_ended {
             true => shard.responses.forget(id),
             false => None,
         };
         drop(shard);
-        Ok(gone.is_some())
+        Ok(removed.is_some())
     }
 }
 
@@ -278,9 +278,9 @@ fn begin_in(
         if shard.get_scope(begin.scope, true, now_ms).is_none() {
             return Err(Refusal::ScopeNotFound);
         }
-        let other = shard.responses.floor_holder(begin.scope, id, now_ms);
-        if let Some((other, held)) = other {
-            return Ok(Some(held.floor_conflict(other, now_ms)));
+        let holder = shard.responses.floor_holder(begin.scope, id, now_ms);
+        if let Some((holder, held)) = holder {
+            return Ok(Some(held.floor_conflict(holder, now_ms)));
         }
     }
     let takes_floor = life.is_none() && begin.floor == Floor::Taken;

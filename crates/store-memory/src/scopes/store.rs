@@ -10,7 +10,7 @@ use threadkeep_domain::threads::turn::check_turn;
 use threadkeep_domain::{Access, Life, ThreadId};
 use threadkeep_store::held_scope::HeldScope;
 use threadkeep_store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd, ScopeParts,
+    Answered, HistoryFrom, HistoryPage, ItemPosition, Originals, Reader, ScopeEnd, ScopeParts,
     ScopeView, Scopes, StoreError, WriteError,
 };
 
@@ -89,8 +89,8 @@ impl Scopes for MemoryStore {
         scope: &ScopeId,
         access: Access,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, WriteError> {
-        let found = self.read_held(scope, access.into(), |held, _, _| held.place(id));
+    ) -> Result<Option<ItemPosition>, WriteError> {
+        let found = self.read_held(scope, access.into(), |held, _, _| held.item_position(id));
         Ok(found?.flatten())
     }
 

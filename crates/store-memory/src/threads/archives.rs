@@ -3,33 +3,33 @@ use async_trait::async_trait;
 use crate::MemoryStore;
 use threadkeep_domain::{Life, Thread, ThreadId, ThreadPolicy};
 use threadkeep_store::{
-    Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError,
+    Archive, ArchiveHead, ArchivePage, ArchivePosition, Archives, StoreError, WriteError,
 };
 
 impl MemoryStore {
-    fn archive_places(&self, after: &ArchivePlace, limit: usize) -> Vec<ArchivePlace> {
+    fn archive_positions(&self, after: &ArchivePosition, limit: usize) -> Vec<ArchivePosition> {
         let now_ms = self.0.clock.now_ms();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for shard in self.0.each() {
             let past = &shard.past;
-            let can_be_got = |place: &&ArchivePlace| {
-                let archive = place.archive.as_ref();
+            let is_readable = |position: &&ArchivePosition| {
+                let archive = position.archive.as_ref();
                 archive.is_some_and(|(id, life)| past.archive(id, Some(*life), now_ms).is_some())
             };
-            let oldest = ArchivePlace {
+            let oldest = ArchivePosition {
                 archived_ms: past.archive_cutoff_ms(now_ms) + 1,
                 archive: None,
             };
-            let following = past.ended_threads.after(after.max(&oldest));
-            places.extend(following.filter(can_be_got).take(limit));
+            let later = past.ended_threads.after(after.max(&oldest));
+            positions.extend(later.filter(is_readable).take(limit));
         }
-        places.sort_unstable();
-        places.truncate(limit);
-        places
+        positions.sort_unstable();
+        positions.truncate(limit);
+        positions
     }
 
-    fn archive_head(&self, place: &ArchivePlace) -> Option<ArchiveHead> {
-        let (id, life) = &place.archive?;
+    fn archive_head(&self, position: &ArchivePosition) -> Option<ArchiveHead> {
+        let (id, life) = &position.archive?;
         let shard = self.0.of(id);
         let last = shard.past.archive(id, Some(*life), self.0.clock.now_ms())?;
         Some(last.head(id))
@@ -56,19 +56,19 @@ impl Archives for MemoryStore {
 
     async fn list_archives(
         &self,
-        after: &ArchivePlace,
+        after: &ArchivePosition,
         limit: usize,
     ) -> Result<ArchivePage, StoreError> {
-        let mut places = self.archive_places(after, limit.saturating_add(1));
-        let more = places.len() > limit;
-        places.truncate(limit);
+        let mut positions = self.archive_positions(after, limit.saturating_add(1));
+        let more = positions.len() > limit;
+        positions.truncate(limit);
         Ok(ArchivePage {
             // omits archives that were restored meanwhile
-            heads: places
+            heads: positions
                 .iter()
-                .filter_map(|place| self.archive_head(place))
+                .filter_map(|position| self.archive_head(position))
                 .collect(),
-            next: more.then(|| places.pop().unwrap_or(*after)),
+            next: more.then(|| positions.pop().unwrap_or(*after)),
         })
     }
 

@@ -57,14 +57,14 @@ impl Checkpoints for MemoryStore {
         let has_room = self.0.has_room();
         loop {
             // read without the lock, because a checkpoint does not change during a life
-            let read = self.read_saved(id, number)?;
+            let checkpoint = self.read_saved(id, number)?;
             let mut shard = self.0.of(id);
             let now_ms = self.0.clock.now_ms();
             if !has_room && !shard.has_answered(id, write.conditions.idempotency, now_ms) {
                 return Err(self.0.budget.refuse().into());
             }
             let restored = shard.change(id, now_ms, |entry, step| {
-                entry.restore_checkpoint(number, read, write, step)
+                entry.restore_checkpoint(number, checkpoint, write, step)
             });
             // reads the checkpoint again if the thread has started a new life in the meantime
             if restored != Err(Refusal::Changed) {
@@ -80,9 +80,9 @@ impl Checkpoints for MemoryStore {
         conditions: &Conditions,
     ) -> Result<CheckpointDeleted, WriteError> {
         // declared before the lock is taken, so that it is dropped after the lock is released
-        let mut gone = None;
+        let mut removed = None;
         Ok(self.change(id, |entry, step| {
-            entry.delete_checkpoint(number, conditions, &mut gone, step)
+            entry.delete_checkpoint(number, conditions, &mut removed, step)
         })?)
     }
 }
@@ -94,14 +94,14 @@ impl MemoryStore {
         number: u32,
     ) -> Result<Option<(Life, Document)>, StoreError> {
         let shard = self.0.of(id);
-        let found = shard.living(id, self.0.clock.now_ms()).and_then(|living| {
+        let saved = shard.living(id, self.0.clock.now_ms()).and_then(|living| {
             Some((
                 living.stamp.life,
                 living.saved(number)?.content.state.clone(),
             ))
         });
         drop(shard);
-        let Some((life, state)) = found else {
+        let Some((life, state)) = saved else {
             return Ok(None);
         };
         Ok(Some((life, read_state(&state)?)))

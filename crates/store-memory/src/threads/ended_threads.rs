@@ -5,14 +5,14 @@ use super::live_thread::LiveThread;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
-use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
+use threadkeep_store::{Archive, ArchiveHead, ArchivePosition};
 
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
     /// Ended lives, sorted by thread id and then by the order in which they ended.
     ended: BTreeMap<(ThreadId, u64), Life>,
-    places: BTreeSet<ArchivePlace>,
+    positions: BTreeSet<ArchivePosition>,
     owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
     next: u64,
     heap_bytes: u64,
@@ -24,7 +24,7 @@ pub(crate) struct EndedThread {
     pub(crate) reason: EndReason,
     pub(crate) ended_ms: u64,
     pub(crate) archived_ms: u64,
-    /// Position of the event of the end.
+    /// Log position of the end event.
     pub(crate) event: Position,
     /// True if the life was restored. If so, the entry is kept only for its end event.
     pub(crate) is_restored: bool,
@@ -91,12 +91,12 @@ impl EndedThread {
 
 impl EndedThreads {
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
     pub(crate) fn add(&mut self, id: &ThreadId, mut last: EndedThread) {
         let life = last.living.stamp.life;
-        self.places.insert(ArchivePlace {
+        self.positions.insert(ArchivePosition {
             archived_ms: last.archived_ms,
             archive: Some((*id, life)),
         });
@@ -129,13 +129,16 @@ impl EndedThreads {
         last.map_or(0, |last| last.living.sequence)
     }
 
-    pub(crate) fn after(&self, place: &ArchivePlace) -> impl Iterator<Item = &ArchivePlace> {
-        self.places
-            .range((Bound::Excluded(place), Bound::Unbounded))
+    pub(crate) fn after(
+        &self,
+        position: &ArchivePosition,
+    ) -> impl Iterator<Item = &ArchivePosition> {
+        self.positions
+            .range((Bound::Excluded(position), Bound::Unbounded))
     }
 
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
-        self.places.first().map(|place| place.archived_ms)
+        self.positions.first().map(|position| position.archived_ms)
     }
 
     /// Removes the oldest final state if it was archived at or before `archive_cutoff_ms` and its end event is no
@@ -145,10 +148,10 @@ impl EndedThreads {
         archive_cutoff_ms: u64,
         horizon: Position,
     ) -> Option<EndedThread> {
-        let place = *self.places.first()?;
-        let (id, life) = place.archive?;
+        let position = *self.positions.first()?;
+        let (id, life) = position.archive?;
         let last = self.by_life.get(&(id, life))?;
-        if place.archived_ms > archive_cutoff_ms || last.event > horizon {
+        if position.archived_ms > archive_cutoff_ms || last.event > horizon {
             return None;
         }
         self.remove(&id, life)
@@ -156,7 +159,7 @@ impl EndedThreads {
 
     pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<EndedThread> {
         let last = self.by_life.remove(&(*id, life))?;
-        self.places.remove(&ArchivePlace {
+        self.positions.remove(&ArchivePosition {
             archived_ms: last.archived_ms,
             archive: Some((*id, life)),
         });
@@ -185,7 +188,7 @@ impl Heap for EndedThreads {
     fn heap_bytes(&self) -> u64 {
         heap::table::<((ThreadId, Life), Box<EndedThread>)>(self.by_life.capacity())
             + heap::tree::<((ThreadId, u64), Life)>(self.ended.len())
-            + heap::tree::<ArchivePlace>(self.places.len())
+            + heap::tree::<ArchivePosition>(self.positions.len())
             + heap::tree::<(OwnerTag, ThreadId, Life)>(self.owned.len())
             + self.heap_bytes
     }

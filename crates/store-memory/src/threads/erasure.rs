@@ -10,9 +10,9 @@ use threadkeep_domain::{Event, Life, OwnerTag, Position, ThreadId};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError};
 
 /// Maximum number of a shard's erased lives that one step handles.
-const LIVES: usize = 1_000;
+const LIVES_MAX: usize = 1_000;
 /// Maximum number of events checked under one lock. Checking that many takes about a tenth of a millisecond.
-const PURGED: usize = 1_024;
+const EVENTS_MAX: usize = 1_024;
 
 #[async_trait]
 impl Erasure for MemoryStore {
@@ -21,16 +21,16 @@ impl Erasure for MemoryStore {
         owner: OwnerTag,
         tombstone: Duration,
     ) -> Result<Option<Erased>, StoreError> {
-        let mut all: Option<Erased> = None;
+        let mut total: Option<Erased> = None;
         for index in 0..self.0.shards.len() {
-            if let Some(some) = self.erase_in(index, owner, tombstone) {
-                let all = all.get_or_insert_default();
-                all.threads += some.threads;
-                all.archives += some.archives;
+            if let Some(erased) = self.erase_in(index, owner, tombstone) {
+                let total = total.get_or_insert_default();
+                total.threads += erased.threads;
+                total.archives += erased.archives;
             }
             yield_now().await;
         }
-        Ok(all)
+        Ok(total)
     }
 
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError> {
@@ -38,9 +38,10 @@ impl Erasure for MemoryStore {
         for shard in self.0.each() {
             let erased = &shard.past.erased;
             let from = erased.range((owner, ThreadId::MIN, Life(0))..);
-            let its = from.take_while(|((other, ..), _)| *other == owner);
+            let owned = from.take_while(|((other, ..), _)| *other == owner);
             lives.extend(
-                its.take(LIVES)
+                owned
+                    .take(LIVES_MAX)
                     .map(|((_, id, life), created_ms)| ErasedLife {
                         id: *id,
                         life: Some(*life),
@@ -52,12 +53,12 @@ impl Erasure for MemoryStore {
     }
 
     async fn purge_log(&self, _: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError> {
-        let mut of_shard: HashMap<usize, Vec<&ErasedLife>> = HashMap::new();
+        let mut by_shard: HashMap<usize, Vec<&ErasedLife>> = HashMap::new();
         for life in lives {
-            let index = self.0.place_of(&life.id);
-            of_shard.entry(index).or_default().push(life);
+            let index = self.0.index_of(&life.id);
+            by_shard.entry(index).or_default().push(life);
         }
-        for (index, lives) in of_shard {
+        for (index, lives) in by_shard {
             let from_ms = lives.iter().map(|life| life.logged_from_ms()).min();
             let mut after = Some(Position {
                 ms: from_ms.unwrap_or_default().saturating_sub(1),
@@ -83,10 +84,10 @@ impl Erasure for MemoryStore {
 
 impl MemoryStore {
     fn erase_in(&self, index: usize, owner: OwnerTag, tombstone: Duration) -> Option<Erased> {
-        let mut gone = ErasedContent::default();
+        let mut removed = ErasedContent::default();
         let mut shard = self.0.hold(index);
         let now_ms = self.0.clock.now_ms();
-        let erased = shard.erase_owned(owner, tombstone, BATCH, now_ms, &mut gone);
+        let erased = shard.erase_owned(owner, tombstone, BATCH, now_ms, &mut removed);
         drop(shard);
         erased
     }
@@ -103,7 +104,7 @@ impl MemoryStore {
             event.is_state_change() && event.thread().is_some_and(|id| lives.contains(&life(id)))
         };
         let mut shard = self.0.hold(index);
-        shard.past.log.purge(from, PURGED, is_erased)
+        shard.past.log.purge(from, EVENTS_MAX, is_erased)
     }
 }
 
@@ -212,14 +213,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_of_an_erased_owner_is_left_in_memory() {
+    async fn an_erasure_leaves_no_owner_data_in_memory() {
         let store = MemoryStore::new(Clock::system());
         let [owner, other] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
-        let [living, archived, passed_on] = [(); 3].map(|()| ThreadId::random());
+        let [living, archived, transferred] = [(); 3].map(|()| ThreadId::random());
         store.watch_all(Duration::from_secs(60)).await.unwrap();
         // changes in the millisecond in which the watch starts are not logged
         tokio::time::sleep(Duration::from_millis(2)).await;
-        let ids = [(&living, 71), (&archived, 73), (&passed_on, 79)];
+        let ids = [(&living, 71), (&archived, 73), (&transferred, 79)];
         for (id, size) in ids {
             fill(&store, id, &owner, size).await;
         }
@@ -230,7 +231,7 @@ mod tests {
             .await
             .unwrap();
         let living = rotate(&store, &living, 4).await;
-        let passed_on = rotate(&store, &passed_on, 4).await;
+        let transferred = rotate(&store, &transferred, 4).await;
         let destroy = Destroy {
             tombstone: Duration::ZERO,
             conditions: Conditions::default(),
@@ -242,9 +243,9 @@ mod tests {
             owner: OwnerChange::Set(&other),
             ..Write::new(&ThreadPolicy::THREAD)
         };
-        store.write(&passed_on, &write).await.unwrap();
+        store.write(&transferred, &write).await.unwrap();
         rotate(&store, &living, 5).await;
-        rotate(&store, &passed_on, 5).await;
+        rotate(&store, &transferred, 5).await;
         let before = dump(&store);
         assert!(before.contains(name));
         for size in ids.iter().flat_map(|(_, size)| sizes(*size)) {

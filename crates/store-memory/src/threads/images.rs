@@ -15,9 +15,9 @@ impl Images for MemoryStore {
             return Ok(None);
         };
         access.check(living.owner_tag())?;
-        let found = living.image(now_ms);
+        let exported = living.image(now_ms);
         drop(shard);
-        Ok(Some(with_checkpoints(found)?))
+        Ok(Some(with_checkpoints(exported)?))
     }
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::held_checkpoints::HeldCheckpoints;
-use super::thread_lists::Place;
+use super::thread_lists::ListPosition;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
 use threadkeep_domain::threads::turn::{LastTurn, check_turn};
@@ -147,7 +147,7 @@ impl LiveThread {
         self.document.check(write.guards)?;
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
-        self.check_place(write)?;
+        self.check_reservation(write)?;
         // this is the last step that can fail, and a failure changes nothing
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
@@ -157,12 +157,12 @@ impl LiveThread {
         Ok(self.finish(write, answers, now_ms))
     }
 
-    /// If the write gives the thread to a different owner, checks that room is reserved for the thread.
-    pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
+    /// If the write gives the thread to a different owner, checks that the thread is reserved for that owner.
+    pub(crate) fn check_reservation(&self, write: &Write<'_>) -> Result<(), Refusal> {
         let owner = write.owner.apply(self.owner.as_ref());
-        match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
+        match write.has_reservation || owner.is_none() || owner == self.owner.as_ref() {
             true => Ok(()),
-            false => Err(Refusal::NoPlace),
+            false => Err(Refusal::NoReservation),
         }
     }
 
@@ -215,8 +215,8 @@ impl LiveThread {
         answers: &mut [Answer],
         now_ms: u64,
     ) -> Result<(), Refusal> {
-        let (places, items): (Vec<_>, Vec<_>) = appends(write.operations)
-            .map(|(place, item)| (place, item.clone()))
+        let (indexes, items): (Vec<_>, Vec<_>) = appends(write.operations)
+            .map(|(index, item)| (index, item.clone()))
             .unzip();
         if items.is_empty() {
             return Ok(());
@@ -230,13 +230,13 @@ impl LiveThread {
             .write_scope(&of_scope, now_ms)
             .map_err(|refusal| match refusal {
                 Refusal::ItemIdReused { item } => Refusal::AppendReusesId {
-                    operation: places[item],
+                    operation: indexes[item],
                 },
                 refusal => refusal,
             })?;
         let appended = items.into_iter().zip(done.written.appended);
-        for (place, (item, appended)) in places.into_iter().zip(appended) {
-            answers[place] = Answer::Appended(item.id, appended);
+        for (index, (item, appended)) in indexes.into_iter().zip(appended) {
+            answers[index] = Answer::Appended(item.id, appended);
         }
         Ok(())
     }
@@ -340,8 +340,8 @@ impl LiveThread {
         self.owner.as_ref().map(Owner::tag)
     }
 
-    pub(crate) fn place(&self) -> Option<Place> {
-        Some(Place {
+    pub(crate) fn list_position(&self) -> Option<ListPosition> {
+        Some(ListPosition {
             owner: self.owner_tag()?,
             created_ms: self.created_ms,
             updated_ms: self.updated_ms,

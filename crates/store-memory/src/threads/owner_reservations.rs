@@ -4,42 +4,42 @@ use std::time::Duration;
 use crate::budget::Part;
 use threadkeep_domain::OwnerTag;
 use threadkeep_domain::heap::{self, Heap};
-use threadkeep_store::{PlaceToken, millis};
+use threadkeep_store::{ReservationToken, millis};
 
-/// Room reserved for new threads, by owner. A reservation is released within one request, or expires.
+/// Reservations for new threads, by owner, with their expiry times. A request releases its own reservation.
 #[derive(Debug, Default)]
-pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, PlaceToken), u64>);
+pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, ReservationToken), u64>);
 
 impl OwnerReservations {
-    /// Reserves room for a thread. Returns how many other reservations the owner has.
+    /// Reserves a thread for an owner. Returns how many other reservations the owner has.
     pub(crate) fn reserve(
         &mut self,
         owner: OwnerTag,
-        place: PlaceToken,
-        lasts: Duration,
+        token: ReservationToken,
+        ttl: Duration,
         now_ms: u64,
     ) -> u64 {
-        let first = PlaceToken([0; 16]);
-        let last = PlaceToken([u8::MAX; 16]);
-        let its = self
+        let first = ReservationToken([0; 16]);
+        let last = ReservationToken([u8::MAX; 16]);
+        let expired = self
             .0
             .extract_if((owner, first)..=(owner, last), |_, ends_ms| {
                 *ends_ms <= now_ms
             });
-        its.for_each(drop);
+        expired.for_each(drop);
         let before = self.0.range((owner, first)..=(owner, last)).count() as u64;
-        self.0.insert((owner, place), now_ms + millis(lasts));
+        self.0.insert((owner, token), now_ms + millis(ttl));
         before
     }
 
-    pub(crate) fn release(&mut self, owner: OwnerTag, place: PlaceToken) {
-        self.0.remove(&(owner, place));
+    pub(crate) fn release(&mut self, owner: OwnerTag, token: ReservationToken) {
+        self.0.remove(&(owner, token));
     }
 }
 
 impl Heap for OwnerReservations {
     fn heap_bytes(&self) -> u64 {
-        heap::tree::<((OwnerTag, PlaceToken), u64)>(self.0.len())
+        heap::tree::<((OwnerTag, ReservationToken), u64)>(self.0.len())
     }
 }
 

@@ -10,12 +10,13 @@ use crate::shard::Shard;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{
-    HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+    HistoryPreview, OwnedPosition, OwnerUsage, Owners, ReservationToken, StoreError, ThreadOrder,
+    ThreadPage,
 };
 
 /// Number of ids checked under one lock for each requested thread. More than one, because most ids in a shard may
 /// belong to ended threads.
-const LOOKED_AT: usize = 8;
+const IDS_PER_THREAD: usize = 8;
 
 #[async_trait]
 impl Owners for MemoryStore {
@@ -23,21 +24,21 @@ impl Owners for MemoryStore {
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        after: Option<&OwnedPlace>,
+        after: Option<&OwnedPosition>,
         limit: usize,
-    ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
+    ) -> Result<ThreadPage<OwnedPosition>, StoreError> {
         let runs = self.0.each().map(|shard| {
-            let places = shard.owned_before(owner, order, after.copied());
-            let items: Vec<_> = places.take(limit + 1).map(Reverse).collect();
-            let is_all = items.len() <= limit;
-            let read_to = items.last().copied().filter(|_| !is_all);
+            let positions = shard.owned_before(owner, order, after.copied());
+            let items: Vec<_> = positions.take(limit + 1).map(Reverse).collect();
+            let is_end = items.len() <= limit;
+            let read_to = items.last().copied().filter(|_| !is_end);
             SortedPart { items, read_to }
         });
-        let (places, next) = merge(runs.collect(), limit);
-        let places = places.into_iter().map(|Reverse(place)| place);
+        let (positions, next) = merge(runs.collect(), limit);
+        let positions = positions.into_iter().map(|Reverse(position)| position);
         Ok(ThreadPage {
-            threads: self.described(places, |(_, id)| id),
-            next: next.map(|Reverse(place)| place),
+            threads: self.described(positions, |(_, id)| id),
+            next: next.map(|Reverse(position)| position),
         })
     }
 
@@ -48,13 +49,13 @@ impl Owners for MemoryStore {
     ) -> Result<ThreadPage<ThreadId>, StoreError> {
         let after = after.unwrap_or(&ThreadId::MIN);
         let runs = self.0.each().map(|shard| {
-            let most = LOOKED_AT * limit;
+            let ids_max = IDS_PER_THREAD * limit;
             let mut run = SortedPart {
                 items: Vec::new(),
                 read_to: None,
             };
             for (count, (id, entry)) in shard.after(after).enumerate() {
-                if count == most || run.items.len() == limit {
+                if count == ids_max || run.items.len() == limit {
                     break;
                 }
                 if entry.has_thread() {
@@ -76,8 +77,8 @@ impl Owners for MemoryStore {
     }
 
     async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
-        let found = self.described(iter::once(id), |id| id).pop();
-        Ok(found.map(|(_, thread)| thread))
+        let thread = self.described(iter::once(id), |id| id).pop();
+        Ok(thread.map(|(_, thread)| thread))
     }
 
     async fn count_threads(&self) -> Result<u64, StoreError> {
@@ -92,18 +93,18 @@ impl Owners for MemoryStore {
         Ok(living.or_else(last).and_then(|life| life.owner_tag()))
     }
 
-    async fn glance_histories(
+    async fn preview_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
-    ) -> Result<Vec<Option<HistoryGlance>>, StoreError> {
-        let glance = |id| {
+    ) -> Result<Vec<Option<HistoryPreview>>, StoreError> {
+        let preview = |id| {
             let now_ms = self.0.clock.now_ms();
             let shard = self.0.of(id);
             let scope = shard.living(id, now_ms)?.scope.as_deref();
-            Some(scope.map_or_else(HistoryGlance::default, |scope| scope.glance(opening)))
+            Some(scope.map_or_else(HistoryPreview::default, |scope| scope.preview(opening)))
         };
-        Ok(ids.iter().map(glance).collect())
+        Ok(ids.iter().map(preview).collect())
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError> {
@@ -122,24 +123,31 @@ impl Owners for MemoryStore {
 
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError> {
         let listed = |shard: Held<'_, Shard>| {
-            let places = shard.owned_before(owner, ThreadOrder::Created, None);
-            places.count() as u64
+            let positions = shard.owned_before(owner, ThreadOrder::Created, None);
+            positions.count() as u64
         };
         Ok(self.0.each().map(listed).sum())
     }
 
-    async fn reserve_place(
+    async fn reserve_thread(
         &self,
         owner: OwnerTag,
-        place: PlaceToken,
-        lasts: Duration,
+        reservation: ReservationToken,
+        ttl: Duration,
     ) -> Result<u64, StoreError> {
         let now_ms = self.0.clock.now_ms();
-        Ok(self.0.reservations().reserve(owner, place, lasts, now_ms))
+        Ok(self
+            .0
+            .reservations()
+            .reserve(owner, reservation, ttl, now_ms))
     }
 
-    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
-        self.0.reservations().release(owner, place);
+    async fn release_reservation(
+        &self,
+        owner: OwnerTag,
+        reservation: ReservationToken,
+    ) -> Result<(), StoreError> {
+        self.0.reservations().release(owner, reservation);
         Ok(())
     }
 }
@@ -147,15 +155,15 @@ impl Owners for MemoryStore {
 impl MemoryStore {
     fn described<P>(
         &self,
-        places: impl Iterator<Item = P>,
+        positions: impl Iterator<Item = P>,
         id: impl Fn(&P) -> &ThreadId,
     ) -> Vec<(P, Thread)> {
-        let describe = |place: P| {
+        let describe = |position: P| {
             let now_ms = self.0.clock.now_ms();
-            let id = id(&place);
+            let id = id(&position);
             let thread = self.0.of(id).living(id, now_ms)?.describe();
-            Some((place, thread))
+            Some((position, thread))
         };
-        places.filter_map(describe).collect()
+        positions.filter_map(describe).collect()
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use threadkeep_domain::heap::Heap;
-use threadkeep_domain::idempotency::{COST_BYTES_MAX, LONGEST, MOST, NEWEST, REMEMBERED};
+use threadkeep_domain::idempotency::{
+    ANSWER_TTL_MAX, ANSWER_TTL_MIN, ANSWERS_MAX, COST_BYTES_MAX, LONG_LIVED_ANSWERS_MAX,
+};
 use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use threadkeep_store::millis;
 
@@ -76,11 +78,11 @@ impl<A: Remembered> Records<A> {
         &mut self,
         key: Option<IdempotencyKey>,
         now_ms: u64,
-        its_end_ms: u64,
+        subject_end_ms: u64,
         answer: impl FnOnce() -> A,
     ) {
         if let Some(key) = key {
-            self.add(key, answer(), now_ms, its_end_ms);
+            self.add(key, answer(), now_ms, subject_end_ms);
         }
     }
 
@@ -90,28 +92,38 @@ impl<A: Remembered> Records<A> {
     }
 
     fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
-        let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= COST_BYTES_MAX;
-        let over_ms = self
+        let is_full = self.order.len() as u64 >= ANSWERS_MAX || self.cost_bytes >= COST_BYTES_MAX;
+        let oldest_ends_ms = self
             .order
             .front()
-            .map_or(0, |(added_ms, _)| added_ms + millis(REMEMBERED));
-        if is_full && over_ms > now_ms {
+            .map_or(0, |(added_ms, _)| added_ms + millis(ANSWER_TTL_MIN));
+        if is_full && oldest_ends_ms > now_ms {
             return Err(Refusal::TooManyIdempotencyKeys {
-                retry_after_ms: over_ms - now_ms,
+                retry_after_ms: oldest_ends_ms - now_ms,
             });
         }
         Ok(())
     }
 
-    /// Remembers a result for a subject that ends at `its_end_ms`. Drops results older than a day. If there are at
-    /// least [`NEWEST`] results, also drops up to two older than a minute. Two suffice, because each call adds only
-    /// one.
-    pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
-        for step in 0..NEWEST {
-            let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
-            let lasts = if is_needed { LONGEST } else { REMEMBERED };
+    /// Remembers a result for a subject that ends at `subject_end_ms`. Drops results older than a day. At
+    /// [`LONG_LIVED_ANSWERS_MAX`] results, also drops up to two that are older than a minute. Two suffice, because each
+    /// call adds only one.
+    pub(crate) fn add(
+        &mut self,
+        key: IdempotencyKey,
+        answered: A,
+        now_ms: u64,
+        subject_end_ms: u64,
+    ) {
+        for step in 0..LONG_LIVED_ANSWERS_MAX {
+            let is_needed = step >= 2 || (self.order.len() as u64) < LONG_LIVED_ANSWERS_MAX;
+            let ttl = if is_needed {
+                ANSWER_TTL_MAX
+            } else {
+                ANSWER_TTL_MIN
+            };
             match self.order.front() {
-                Some((added_ms, _)) if added_ms + millis(lasts) <= now_ms => self.forget_oldest(),
+                Some((added_ms, _)) if added_ms + millis(ttl) <= now_ms => self.forget_oldest(),
                 _ => break,
             }
         }
@@ -121,9 +133,9 @@ impl<A: Remembered> Records<A> {
         self.by_key.insert(key.digest, Record { request, answered });
         self.order.push_back((now_ms, key.digest));
         // an earlier result may last longer than this one
-        let longest_ms = now_ms + millis(LONGEST);
-        let ends_ms = self.ends_ms.max(its_end_ms.min(longest_ms));
-        self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+        let longest_ms = now_ms + millis(ANSWER_TTL_MAX);
+        let ends_ms = self.ends_ms.max(subject_end_ms.min(longest_ms));
+        self.ends_ms = ends_ms.max(now_ms + millis(ANSWER_TTL_MIN));
     }
 
     fn forget_oldest(&mut self) {
@@ -139,7 +151,7 @@ impl<A: Remembered> Records<A> {
     pub(crate) fn expire_by(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {
-            self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+            self.ends_ms = ends_ms.max(now_ms + millis(ANSWER_TTL_MIN));
         }
     }
 

@@ -1,12 +1,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use threadkeep_domain::heap::{self, Heap};
-use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::idempotency::ANSWER_TTL_MAX;
 use threadkeep_domain::{Life, OwnerTag, ThreadId};
-use threadkeep_store::{OwnedPlace, ThreadOrder, millis};
+use threadkeep_store::{OwnedPosition, ThreadOrder, millis};
 
+/// The owner and the sort times of a listed thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ListPosition {
     pub(crate) owner: OwnerTag,
     pub(crate) created_ms: u64,
     pub(crate) updated_ms: u64,
@@ -16,8 +17,8 @@ pub(crate) struct Place {
 pub(crate) struct ThreadLists {
     /// Number of all threads, with and without owners.
     threads: u64,
-    updated: BTreeSet<(OwnerTag, OwnedPlace)>,
-    created: BTreeSet<(OwnerTag, OwnedPlace)>,
+    updated: BTreeSet<(OwnerTag, OwnedPosition)>,
+    created: BTreeSet<(OwnerTag, OwnedPosition)>,
     /// Former owners of threads, kept while remembered results may contain their data.
     former: BTreeSet<Former>,
     /// The entries of `former`, oldest first.
@@ -38,11 +39,16 @@ impl ThreadLists {
 
     /// Moves a thread from position `before` to position `after`. A position is `None` if the thread has no owner or
     /// does not exist.
-    pub(crate) fn relist(&mut self, id: &ThreadId, before: Option<Place>, after: Option<Place>) {
+    pub(crate) fn relist(
+        &mut self,
+        id: &ThreadId,
+        before: Option<ListPosition>,
+        after: Option<ListPosition>,
+    ) {
         if before == after {
             return;
         }
-        if let Some(Place {
+        if let Some(ListPosition {
             owner,
             created_ms,
             updated_ms,
@@ -51,7 +57,7 @@ impl ThreadLists {
             self.updated.remove(&(owner, (updated_ms, *id)));
             self.created.remove(&(owner, (created_ms, *id)));
         }
-        if let Some(Place {
+        if let Some(ListPosition {
             owner,
             created_ms,
             updated_ms,
@@ -70,7 +76,7 @@ impl ThreadLists {
     ) {
         // a result is dropped only when a later result is added, or a day after the last addition, so a result can last
         // for two days
-        let oldest_ms = now_ms.saturating_sub(millis(2 * LONGEST));
+        let oldest_ms = now_ms.saturating_sub(millis(2 * ANSWER_TTL_MAX));
         let is_old = |former: &mut Former| former.1 < oldest_ms;
         while let Some(former) = self.former_by_age.pop_front_if(is_old) {
             self.former.remove(&former);
@@ -81,34 +87,34 @@ impl ThreadLists {
 
     pub(crate) fn take_former(&mut self, owner: OwnerTag, limit: usize) -> Vec<(ThreadId, Life)> {
         let from = (owner, 0, ThreadId::MIN, Life(0));
-        let its = self.former.range(from..);
-        let its = its.take_while(|(other, ..)| *other == owner).take(limit);
-        let its: Vec<_> = its.copied().collect();
-        for former in &its {
+        let taken = self.former.range(from..);
+        let taken = taken.take_while(|(other, ..)| *other == owner).take(limit);
+        let taken: Vec<_> = taken.copied().collect();
+        for former in &taken {
             self.former.remove(former);
         }
-        its.into_iter().map(|(.., id, life)| (id, life)).collect()
+        taken.into_iter().map(|(.., id, life)| (id, life)).collect()
     }
 
     pub(crate) fn before(
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        place: Option<OwnedPlace>,
-    ) -> impl Iterator<Item = OwnedPlace> {
+        position: Option<OwnedPosition>,
+    ) -> impl Iterator<Item = OwnedPosition> {
         let list = match order {
             ThreadOrder::Updated => &self.updated,
             ThreadOrder::Created => &self.created,
         };
-        let end = place.unwrap_or((u64::MAX, ThreadId::MIN));
+        let end = position.unwrap_or((u64::MAX, ThreadId::MIN));
         let older = list.range((owner, (0, ThreadId::MIN))..(owner, end));
-        older.rev().map(|(_, place)| *place)
+        older.rev().map(|(_, position)| *position)
     }
 }
 
 impl Heap for ThreadLists {
     fn heap_bytes(&self) -> u64 {
-        2 * heap::tree::<(OwnerTag, OwnedPlace)>(self.updated.len())
+        2 * heap::tree::<(OwnerTag, OwnedPosition)>(self.updated.len())
             + heap::tree::<Former>(self.former.len())
             + heap::array::<Former>(self.former_by_age.capacity())
     }

@@ -5,7 +5,7 @@ use redis::Value;
 
 use crate::transport::{UNKNOWN, array, integer};
 use crate::{RedisStore, Script};
-use threadkeep_store::{Heard, Leases, StoreError, millis};
+use threadkeep_store::{Announcements, Leases, StoreError, millis};
 
 #[async_trait]
 impl Leases for RedisStore {
@@ -26,33 +26,33 @@ impl Leases for RedisStore {
         held.iter().map(|slot| Ok(integer(slot)? as u16)).collect()
     }
 
-    async fn introduce(
+    async fn announce(
         &self,
         pool: &str,
         holder: &str,
-        words: &[u8],
+        announcement: &[u8],
         note: Option<&[u8]>,
         lasts: Duration,
-    ) -> Result<Heard, StoreError> {
-        let mut cmd = Script::Introduce.call(1);
+    ) -> Result<Announcements, StoreError> {
+        let mut cmd = Script::Announce.call(1);
         cmd.arg(self.names.pool(pool))
             .arg(self.ahead())
             .arg(holder)
             .arg(millis(lasts))
-            .arg(words);
+            .arg(announcement);
         if let Some(note) = note {
             cmd.arg(note);
         }
-        let heard = array(self.background.calls().read(cmd).await?)?;
-        let text = |words| match words {
-            Value::BulkString(words) => Ok(Some(words.into())),
+        let reply = array(self.background.calls().read(cmd).await?)?;
+        let text = |value| match value {
+            Value::BulkString(text) => Ok(Some(text.into())),
             Value::Nil => Ok(None),
             _ => Err(UNKNOWN),
         };
-        let mut heard = heard.into_iter().map(text);
-        Ok(Heard {
-            note: heard.next().ok_or(UNKNOWN)??,
-            said: heard.collect::<Result<_, _>>()?,
+        let mut texts = reply.into_iter().map(text);
+        Ok(Announcements {
+            note: texts.next().ok_or(UNKNOWN)??,
+            announcements: texts.collect::<Result<_, _>>()?,
         })
     }
 

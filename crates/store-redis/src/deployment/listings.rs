@@ -4,7 +4,7 @@ use crate::transport::{array, command, text};
 use crate::{RedisStore, Script};
 use threadkeep_store::{Listing, Listings, StoreError};
 
-fn whole(name: &str) -> Listing<'_> {
+fn without_owner(name: &str) -> Listing<'_> {
     Listing { name, owner: None }
 }
 
@@ -52,7 +52,7 @@ impl Listings for RedisStore {
         if members.is_empty() {
             return Ok(());
         }
-        let keys = self.names.list(&whole(name));
+        let keys = self.names.list(&without_owner(name));
         let mut cmd = Script::ListRemove.call(3);
         cmd.arg(keys.members).arg(keys.due).arg(keys.owners);
         cmd.args(members);
@@ -66,7 +66,7 @@ impl Listings for RedisStore {
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let mut cmd = command("ZRANGEBYSCORE");
-        cmd.arg(self.names.list(&whole(name)).due)
+        cmd.arg(self.names.list(&without_owner(name)).due)
             .arg("-inf")
             .arg(by_ms)
             .arg("LIMIT")
@@ -77,7 +77,7 @@ impl Listings for RedisStore {
         Ok(self.unreadable.skip("a list", members.iter().map(read)))
     }
 
-    async fn list_look_again(
+    async fn list_reschedule(
         &self,
         name: &str,
         members: &[(String, u64)],
@@ -85,8 +85,8 @@ impl Listings for RedisStore {
         if members.is_empty() {
             return Ok(());
         }
-        let keys = self.names.list(&whole(name));
-        let mut cmd = Script::ListLookAgain.call(2);
+        let keys = self.names.list(&without_owner(name));
+        let mut cmd = Script::ListReschedule.call(2);
         cmd.arg(keys.members).arg(keys.due);
         for (member, look_ms) in members {
             cmd.arg(member).arg(*look_ms);

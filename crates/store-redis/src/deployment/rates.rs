@@ -7,10 +7,15 @@ use threadkeep_domain::{Rate, RateLimited, RateName};
 use threadkeep_store::{Counted, Rates, StoreError};
 
 impl RedisStore {
-    fn counting(&self, script: Script, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Command {
+    fn rate_command(
+        &self,
+        script: Script,
+        counted: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Command {
         let mut cmd = script.call(rates.len());
         for (name, _) in rates {
-            cmd.arg(self.names.rate(whose, *name));
+            cmd.arg(self.names.rate(counted, *name));
         }
         cmd.arg(self.ahead());
         for (_, rate) in rates {
@@ -24,10 +29,10 @@ impl RedisStore {
 impl Rates for RedisStore {
     async fn take_rates(
         &self,
-        whose: Counted<'_>,
+        counted: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<Option<RateLimited>, StoreError> {
-        let cmd = self.counting(Script::TakeRates, whose, rates);
+        let cmd = self.rate_command(Script::TakeRates, counted, rates);
         let Value::Array(refused) = self.link.calls().read(cmd).await? else {
             return Ok(None);
         };
@@ -44,10 +49,10 @@ impl Rates for RedisStore {
 
     async fn give_back_rates(
         &self,
-        whose: Counted<'_>,
+        counted: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
-        let cmd = self.counting(Script::GiveBackRates, whose, rates);
+        let cmd = self.rate_command(Script::GiveBackRates, counted, rates);
         // Sent as a read, which does not wait for replicas. At worst, a retry returns the permits twice.
         self.link.calls().read(cmd).await.map(drop)
     }

@@ -5,7 +5,7 @@ use redis::Value;
 
 use super::entry_text::head;
 use crate::transport::{Command, array, bytes, command, integer};
-use crate::{BUCKETS, Bucket, EntryKeys, RedisStore, Script, Unreadable, namespace_mark};
+use crate::{BUCKETS, Bucket, EntryKeys, RedisStore, Script, Unreadable, namespace_digest};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
 
@@ -26,7 +26,7 @@ impl Range {
         order: KeyOrder,
     ) -> Self {
         let bound = |kind: &[u8], text: &str, end: &[u8]| {
-            [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
+            [kind, &namespace_digest(namespace), text.as_bytes(), end].concat()
         };
         let first = bound(b"[", prefix, b"");
         // UTF-8 never contains the byte 0xff
@@ -71,7 +71,7 @@ impl RedisStore {
     pub(crate) async fn list(
         &self,
         namespace: &Namespace,
-        wanted: EntryRange<'_>,
+        requested: EntryRange<'_>,
         limit: usize,
     ) -> Result<EntryPage, StoreError> {
         let since_ms = self.use_namespace(&self.link.calls(), namespace).await?;
@@ -79,7 +79,7 @@ impl RedisStore {
             prefix,
             after,
             order,
-        } = wanted;
+        } = requested;
         let range = Range::of(namespace, prefix, after, order);
         // twice the average share, plus 8, covers nearly every bucket in one read
         let each = limit / (BUCKETS / 2) + 8;
@@ -89,25 +89,25 @@ impl RedisStore {
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
-        // Every bucket has been read up to `known`. A bucket that may have more keys has been read up to the last key
-        // of its reply, and `known` is the first of these last keys.
-        let mut known: Option<EntryKey> = None;
+        // Every bucket has been read up to `read_to`. A bucket that may have more keys has been read up to the last key
+        // of its reply, and `read_to` is the first of these last keys.
+        let mut read_to: Option<EntryKey> = None;
         for reply in replies {
             let reply = array(reply)?;
-            let found = keys_of(&reply, &self.unreadable);
-            let last = found.last().filter(|_| reply.len() == each).cloned();
-            known = known.into_iter().chain(last).min_by(first);
-            keys.extend(found);
+            let bucket_keys = keys_of(&reply, &self.unreadable);
+            let last = bucket_keys.last().filter(|_| reply.len() == each).cloned();
+            read_to = read_to.into_iter().chain(last).min_by(first);
+            keys.extend(bucket_keys);
         }
         keys.sort_unstable_by(first);
-        let is_known = |key: &&EntryKey| {
-            let known = known.as_ref();
-            known.is_none_or(|known| compare(order, key, known).is_le())
+        let is_read = |key: &&EntryKey| {
+            let read_to = read_to.as_ref();
+            read_to.is_none_or(|read_to| compare(order, key, read_to).is_le())
         };
-        let count = keys.iter().take_while(is_known).count().min(limit);
-        let is_more = count < keys.len() || known.is_some();
+        let count = keys.iter().take_while(is_read).count().min(limit);
+        let has_more = count < keys.len() || read_to.is_some();
         keys.truncate(count);
-        let next = keys.last().cloned().filter(|_| is_more);
+        let next = keys.last().cloned().filter(|_| has_more);
         let mut entries = self.read_entry_heads(namespace, keys, since_ms).await?;
         entries.sort_unstable_by(|(one, _), (other, _)| first(one, other));
         Ok(EntryPage { entries, next })
@@ -125,30 +125,30 @@ impl RedisStore {
             let bucket = by_bucket.entry(&names.bucket.entry_heads).or_default();
             bucket.push((key, names));
         }
-        let cmds = by_bucket.values().map(|some| {
+        let cmds = by_bucket.values().map(|members| {
             let mut cmd = Script::EntryHeads.call(2);
-            let bucket = some[0].1.bucket;
+            let bucket = members[0].1.bucket;
             cmd.arg(&bucket.entry_heads)
                 .arg(&bucket.entry_ends)
                 .arg(self.ahead())
                 .arg(since_ms);
-            for (_, names) in some {
+            for (_, names) in members {
                 cmd.arg(&names.member);
             }
             cmd
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut entries = Vec::new();
-        for (some, reply) in by_bucket.into_values().zip(replies) {
+        for (members, reply) in by_bucket.into_values().zip(replies) {
             let reply = array(reply)?;
-            for ((key, _), found) in some.into_iter().zip(reply.chunks_exact(2)) {
-                let packed = bytes(&found[0])?;
+            for ((key, _), pair) in members.into_iter().zip(reply.chunks_exact(2)) {
+                let packed = bytes(&pair[0])?;
                 if !packed.is_empty() {
-                    let never = bytes(&found[1])?.is_empty();
-                    let ends_ms = if never {
+                    let never_ends = bytes(&pair[1])?.is_empty();
+                    let ends_ms = if never_ends {
                         None
                     } else {
-                        Some(integer(&found[1])?)
+                        Some(integer(&pair[1])?)
                     };
                     let head = self.unreadable.skip_one("entries", head(packed, ends_ms));
                     entries.extend(head.map(|head| (key, head)));

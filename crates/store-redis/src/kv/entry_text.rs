@@ -19,13 +19,13 @@ const USAGE_BYTES: usize = 18;
 const CORRUPT: StoreError = StoreError::Corrupt("an entry of an unknown form");
 const CORRUPT_USAGE: StoreError = StoreError::Corrupt("counts of an unknown form");
 
-pub(crate) fn entry(whole: Vec<u8>) -> Result<Entry, StoreError> {
-    let whole = Bytes::from(whole);
-    let (mut uses, rest) = whole.split_at_checked(USES_BYTES).ok_or(CORRUPT)?;
+pub(crate) fn entry(stored: Vec<u8>) -> Result<Entry, StoreError> {
+    let stored = Bytes::from(stored);
+    let (mut uses, rest) = stored.split_at_checked(USES_BYTES).ok_or(CORRUPT)?;
     let expires_ms = take(&mut uses, 6);
     let last_used_ms = take(&mut uses, 6);
     let (head, head_bytes) = read_head(rest, Some(expires_ms).filter(|ms| *ms > 0))?;
-    let body = whole.slice(USES_BYTES + head_bytes..);
+    let body = stored.slice(USES_BYTES + head_bytes..);
     if body.len() as u64 != head.size_bytes {
         return Err(CORRUPT);
     }
@@ -78,9 +78,9 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
     Ok((text, rest))
 }
 
-/// Serializes an entry, with room for the numbers that the script puts before the texts. Also returns the total size of
+/// Serializes an entry after a blank header, which the script overwrites with numbers. Also returns the total size of
 /// the texts and their lengths. No text may exceed 255 bytes.
-pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
+pub(crate) fn serialize(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [
         entry.content_type.as_str(),
@@ -88,13 +88,13 @@ pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
     ];
     let [of_type, of_encoding] = texts.map(str::len);
     let texts_bytes = 2 + of_type + of_encoding;
-    let room = USES_BYTES + HEAD_BYTES - 2;
-    let mut whole = Vec::with_capacity(room + texts_bytes + entry.body.len());
-    whole.resize(room, 0);
-    whole.extend([of_type as u8, of_encoding as u8]);
-    whole.extend(texts.iter().flat_map(|text| text.bytes()));
-    whole.extend_from_slice(&entry.body);
-    (whole, texts_bytes)
+    let header_bytes = USES_BYTES + HEAD_BYTES - 2;
+    let mut serialized = Vec::with_capacity(header_bytes + texts_bytes + entry.body.len());
+    serialized.resize(header_bytes, 0);
+    serialized.extend([of_type as u8, of_encoding as u8]);
+    serialized.extend(texts.iter().flat_map(|text| text.bytes()));
+    serialized.extend_from_slice(&entry.body);
+    (serialized, texts_bytes)
 }
 
 pub(crate) fn lifetime_ms(lifetime: Lifetime) -> u64 {

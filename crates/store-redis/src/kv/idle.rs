@@ -13,12 +13,12 @@ use threadkeep_domain::Namespace;
 use threadkeep_store::{NamespaceRecord, StoreError};
 
 /// Maximum number of namespaces that one script checks. Checking that many takes about 0.1 ms.
-const LOOKED_AT: usize = 100;
+const CHECK_BATCH: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) record: Option<NamespaceRecord>,
-    /// Entries that were put before this time ended with an earlier life of the namespace.
+    /// Entries that were put before this time ended with an earlier namespace of this name.
     pub(super) since_ms: u64,
 }
 
@@ -30,58 +30,59 @@ impl RedisStore {
         calls: &Calls<'_>,
         namespace: &Namespace,
     ) -> Result<u64, StoreError> {
-        let known = self.known.find(namespace);
+        let known = self.known_namespaces.find(namespace);
         let now_ms = self.clock.now_ms();
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
             // entries on other nodes must stay available even while the node that has the namespaces is down
             Some(known) if !known.is_idle && calls.has_several_servers() => {
-                let looking = self.looking(&[namespace], true);
-                let Ok(reply) = calls.peek(looking).await else {
+                let check = self.check_command(&[namespace], true);
+                let Ok(reply) = calls.peek(check).await else {
                     return Ok(known.since_ms);
                 };
                 Ok(self.seen(namespace, reply, now_ms)?.since_ms)
             }
-            _ => Ok(self.look_to_use(calls, namespace).await?.since_ms),
+            _ => Ok(self.use_and_read(calls, namespace).await?.since_ms),
         }
     }
 
-    pub(super) async fn look_to_use(
+    pub(super) async fn use_and_read(
         &self,
         calls: &Calls<'_>,
         namespace: &Namespace,
     ) -> Result<Seen, StoreError> {
         let now_ms = self.clock.now_ms();
-        let reply = calls.read(self.looking(&[namespace], true)).await?;
+        let reply = calls.read(self.check_command(&[namespace], true)).await?;
         self.seen(namespace, reply, now_ms)
     }
 
     fn seen(&self, namespace: &Namespace, reply: Value, now_ms: u64) -> Result<Seen, StoreError> {
         let seen = read_seen(namespace, &array(reply)?)?;
         let known = Known::new(seen.record.as_ref(), seen.since_ms, now_ms);
-        self.known.add(namespace, known);
+        self.known_namespaces.add(namespace, known);
         Ok(seen)
     }
 
     /// Reads namespaces without recording a use. Returns one result per namespace.
-    pub(super) async fn look_at(
+    pub(super) async fn read_namespaces(
         &self,
         calls: &Calls<'_>,
         namespaces: &[Namespace],
     ) -> Result<Vec<Result<Seen, StoreError>>, StoreError> {
-        let some = || namespaces.chunks(LOOKED_AT);
-        let cmds = some().map(|some| self.looking(&some.iter().collect::<Vec<_>>(), false));
+        let chunks = || namespaces.chunks(CHECK_BATCH);
+        let cmds =
+            chunks().map(|chunk| self.check_command(&chunk.iter().collect::<Vec<_>>(), false));
         let replies = calls.read_many(cmds).await?;
-        let mut all = Vec::with_capacity(namespaces.len());
-        for (some, reply) in some().zip(replies) {
+        let mut results = Vec::with_capacity(namespaces.len());
+        for (chunk, reply) in chunks().zip(replies) {
             let reply = array(reply)?;
-            let seen = some.iter().zip(reply.chunks(2));
-            all.extend(seen.map(|(namespace, reply)| read_seen(namespace, reply)));
+            let seen = chunk.iter().zip(reply.chunks(2));
+            results.extend(seen.map(|(namespace, reply)| read_seen(namespace, reply)));
         }
-        Ok(all)
+        Ok(results)
     }
 
-    fn looking(&self, namespaces: &[&Namespace], is_use: bool) -> Command {
+    fn check_command(&self, namespaces: &[&Namespace], is_use: bool) -> Command {
         let mut cmd = Script::LookAtNamespaces.call(4);
         cmd.args(self.names.namespaces())
             .arg(self.ahead())
@@ -97,7 +98,9 @@ impl RedisStore {
         &self,
         namespaces: &[Namespace],
     ) -> Result<(), StoreError> {
-        let seen = self.look_at(&self.background.calls(), namespaces).await?;
+        let seen = self
+            .read_namespaces(&self.background.calls(), namespaces)
+            .await?;
         for (namespace, seen) in namespaces.iter().zip(seen) {
             // the list of namespaces reports unreadable ones
             if let Ok(Seen { since_ms, .. }) = seen
@@ -114,10 +117,10 @@ impl RedisStore {
             let mut cmd = Script::EndIdle.call(4);
             cmd.args(self.names.namespaces())
                 .arg(self.ahead())
-                .arg(LOOKED_AT);
+                .arg(CHECK_BATCH);
             // a retry ends other namespaces, or none
             let reply = array(self.background.calls().read(cmd).await?)?;
-            let (looked_at, ended) = reply.split_first().ok_or(UNKNOWN)?;
+            let (checked, ended) = reply.split_first().ok_or(UNKNOWN)?;
             for pair in ended.chunks_exact(2) {
                 let (name, since_ms) = (bytes(&pair[0])?, integer(&pair[1])?);
                 let name_text = str::from_utf8(name).ok();
@@ -126,14 +129,14 @@ impl RedisStore {
                     None => self.forget_ended(name, since_ms).await?,
                 }
             }
-            if integer(looked_at)? < LOOKED_AT as u64 && ended.len() < 2 * LOOKED_AT {
+            if integer(checked)? < CHECK_BATCH as u64 && ended.len() < 2 * CHECK_BATCH {
                 return Ok(());
             }
         }
     }
 
     async fn bury(&self, namespace: &Namespace, since_ms: u64) -> Result<(), StoreError> {
-        let bury = |entries: &[EntryKeys<'_>]| burying(entries, since_ms);
+        let bury = |entries: &[EntryKeys<'_>]| bury_command(entries, since_ms);
         self.delete_entries(namespace, bury).await?;
         let name = namespace.as_str().as_bytes();
         self.forget_ended(name, since_ms).await
@@ -147,9 +150,9 @@ impl RedisStore {
     }
 }
 
-/// Builds the command that deletes those `entries` of a bucket that were put before `since_ms`. Panics if `entries` is
+/// Builds the command that deletes the entries of a bucket that were put before `since_ms`. Panics if `entries` is
 /// empty.
-fn burying(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
+fn bury_command(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
     let bucket = entries[0].bucket;
     let mut cmd = Script::BuryEntries.call(4 + entries.len());
     cmd.arg(&bucket.entry_heads)

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use threadkeep_domain::Namespace;
-use threadkeep_store::{NOTED, NamespaceRecord, millis};
+use threadkeep_store::{NamespaceRecord, USE_RECORDED_EVERY, millis};
 
 /// Maximum number of remembered namespaces. When this limit is reached, all namespaces are forgotten.
-const MOST: usize = 10_000;
+const REMEMBERED_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct KnownNamespaces(Mutex<HashMap<Namespace, Known>>);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// Entries that were put before this time ended with an earlier life of the namespace.
+    /// Entries that were put before this time ended with an earlier namespace of this name.
     pub(crate) since_ms: u64,
     pub(crate) is_idle: bool,
     noted_ms: u64,
@@ -31,7 +31,7 @@ impl Known {
 
     /// Returns whether the last recorded use is so recent that another use need not be recorded.
     pub(crate) fn is_noted(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.noted_ms) < millis(NOTED)
+        now_ms.saturating_sub(self.noted_ms) < millis(USE_RECORDED_EVERY)
     }
 }
 
@@ -42,10 +42,10 @@ impl KnownNamespaces {
     }
 
     pub(crate) fn add(&self, namespace: &Namespace, known: Known) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST && !all.contains_key(namespace) {
-            all.clear();
+        let mut namespaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if namespaces.len() >= REMEMBERED_MAX && !namespaces.contains_key(namespace) {
+            namespaces.clear();
         }
-        all.insert(namespace.clone(), known);
+        namespaces.insert(namespace.clone(), known);
     }
 }

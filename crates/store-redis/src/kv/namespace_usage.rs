@@ -4,14 +4,14 @@ use super::entry_list::{Range, keys_of};
 use super::entry_text::usage;
 use super::store::deleted;
 use crate::transport::{Command, UNKNOWN, array, bytes, integer};
-use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_mark};
+use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_digest};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 
 /// Maximum number of entries that one command purges. An entry takes 5 us, and Redis may run the commands for a hundred
 /// buckets in a row.
-const PURGED: u64 = 20;
-const DELETED: usize = 32;
+const PURGE_BATCH: u64 = 20;
+const DELETE_BATCH: usize = 32;
 
 impl RedisStore {
     pub(super) async fn measure_all(
@@ -20,17 +20,19 @@ impl RedisStore {
     ) -> Result<Vec<Usage>, StoreError> {
         self.delete_ended_entries(namespaces).await?;
         let mut usages = vec![Usage::default(); namespaces.len()];
-        let mut left: Vec<_> = self.buckets_of_all().collect();
-        while !left.is_empty() {
-            let cmds = left.iter().map(|bucket| self.measuring(bucket, namespaces));
+        let mut remaining: Vec<_> = self.buckets_of_all().collect();
+        while !remaining.is_empty() {
+            let cmds = remaining
+                .iter()
+                .map(|bucket| self.measure_command(bucket, namespaces));
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
-            for (bucket, reply) in left.into_iter().zip(replies) {
+            for (bucket, reply) in remaining.into_iter().zip(replies) {
                 let reply = array(reply)?;
                 let [purged, counts @ ..] = &reply[..] else {
                     return Err(UNKNOWN);
                 };
-                if integer(purged)? == PURGED {
+                if integer(purged)? == PURGE_BATCH {
                     more.push(bucket);
                     continue;
                 }
@@ -38,7 +40,7 @@ impl RedisStore {
                     add_counts(usage, packed)?;
                 }
             }
-            left = more;
+            remaining = more;
         }
         Ok(usages)
     }
@@ -46,76 +48,78 @@ impl RedisStore {
     /// Removes the expired entries of `buckets` from the keys that several entries share. The entries' own keys expire
     /// in Redis.
     pub(crate) async fn purge(&self, buckets: &[u16]) -> Result<(), StoreError> {
-        let mut left: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
-        while !left.is_empty() {
-            let cmds = left.iter().map(|bucket| self.measuring(bucket, &[]));
+        let mut remaining: Vec<_> = buckets.iter().map(|n| self.names.bucket(*n)).collect();
+        while !remaining.is_empty() {
+            let cmds = remaining
+                .iter()
+                .map(|bucket| self.measure_command(bucket, &[]));
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
-            for (bucket, reply) in left.into_iter().zip(replies) {
-                if integer(array(reply)?.first().ok_or(UNKNOWN)?)? == PURGED {
+            for (bucket, reply) in remaining.into_iter().zip(replies) {
+                if integer(array(reply)?.first().ok_or(UNKNOWN)?)? == PURGE_BATCH {
                     more.push(bucket);
                 }
             }
-            left = more;
+            remaining = more;
         }
         Ok(())
     }
 
-    /// Deletes entries of a namespace in batches. `deleting` builds the command for entries of one bucket. Returns the
-    /// sum of the results. Entries that are put concurrently may be deleted too.
+    /// Deletes entries of a namespace in batches. `delete_command` builds the command for one bucket. Returns the sum of
+    /// the results. Entries that are put concurrently may be deleted too.
     pub(super) async fn delete_entries(
         &self,
         namespace: &Namespace,
-        deleting: impl Fn(&[EntryKeys<'_>]) -> Command,
+        delete_command: impl Fn(&[EntryKeys<'_>]) -> Command,
     ) -> Result<u64, StoreError> {
         let mut total = 0;
         let after = |last: Option<&EntryKey>| Range::of(namespace, "", last, KeyOrder::Ascending);
-        let mut left: Vec<_> = self
+        let mut remaining: Vec<_> = self
             .buckets_of_all()
             .map(|bucket| (bucket, after(None)))
             .collect();
-        while !left.is_empty() {
-            let cmds = left
+        while !remaining.is_empty() {
+            let cmds = remaining
                 .iter()
-                .map(|(bucket, range)| range.range_command(bucket, DELETED));
+                .map(|(bucket, range)| range.range_command(bucket, DELETE_BATCH));
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             let mut deletions = Vec::new();
-            for ((bucket, _), reply) in left.into_iter().zip(replies) {
+            for ((bucket, _), reply) in remaining.into_iter().zip(replies) {
                 let reply = array(reply)?;
                 let keys = keys_of(&reply, &self.unreadable);
                 let Some(last) = keys.last() else {
                     continue;
                 };
-                if reply.len() == DELETED {
+                if reply.len() == DELETE_BATCH {
                     more.push((bucket, after(Some(last))));
                 }
                 let names: Vec<_> = keys
                     .iter()
                     .map(|key| self.names.entry(namespace, key))
                     .collect();
-                deletions.push(deleting(&names));
+                deletions.push(delete_command(&names));
             }
             // a repeated deletion changes nothing
             let replies = self.background.calls().read_many(deletions).await?;
             for reply in replies {
                 total += deleted(&array(reply)?)?.answer;
             }
-            left = more;
+            remaining = more;
         }
         Ok(total)
     }
 
-    fn measuring(&self, bucket: &Bucket, namespaces: &[Namespace]) -> Command {
+    fn measure_command(&self, bucket: &Bucket, namespaces: &[Namespace]) -> Command {
         let mut cmd = Script::Measure.call(4);
         cmd.arg(&bucket.entry_heads)
             .arg(&bucket.entry_members)
             .arg(&bucket.entry_ends)
             .arg(&bucket.entry_counts)
             .arg(self.ahead())
-            .arg(PURGED);
+            .arg(PURGE_BATCH);
         for namespace in namespaces {
-            cmd.arg(namespace_mark(namespace));
+            cmd.arg(namespace_digest(namespace));
         }
         cmd
     }

@@ -5,14 +5,14 @@ use async_trait::async_trait;
 use futures_util::future::{try_join, try_join_all};
 use redis::Value;
 
-use super::entry_text::{entry, lifetime_ms, pack_usage, record, usage, whole};
+use super::entry_text::{entry, lifetime_ms, pack_usage, record, serialize, usage};
 use crate::shared::{arguments, precondition as condition};
 use crate::transport::{Calls, Command, UNKNOWN, array, bytes, command, integer, is_done};
 use crate::{EntryKeys, RedisStore, Script, unless_refused};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Life, Namespace, Refusal, Stamp};
 use threadkeep_store::{
     Answered, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
-    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+    NamespacePosition, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
     WriteError,
 };
 
@@ -25,27 +25,27 @@ impl Namespaces for RedisStore {
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError> {
         let keys = self.names.entry(namespace, key);
-        let look = match reading {
+        let check = match reading {
             Reading::Plain => {
-                let mut left = command("PTTL");
-                left.arg(&keys.entry);
-                left
+                let mut ttl = command("PTTL");
+                ttl.arg(&keys.entry);
+                ttl
             }
-            Reading::Use => self.using(&keys),
+            Reading::Use => self.use_entry_command(&keys),
         };
         let mut get = command("GET");
         get.arg(&keys.entry);
         let calls = self.link.calls();
         let used = self.use_namespace(&calls, namespace);
-        let (since_ms, [looked, whole]) = try_join(used, calls.read_all([look, get])).await?;
-        let lives = match reading {
+        let (since_ms, [checked, stored]) = try_join(used, calls.read_all([check, get])).await?;
+        let is_living = match reading {
             // -1 means that the entry never expires
-            Reading::Plain => looked == Value::Int(-1) || self.is_there(&looked),
-            Reading::Use => looked == Value::Int(1),
+            Reading::Plain => checked == Value::Int(-1) || self.key_exists(&checked),
+            Reading::Use => checked == Value::Int(1),
         };
-        match whole {
-            Value::BulkString(whole) if lives => {
-                let entry = entry(whole)?;
+        match stored {
+            Value::BulkString(stored) if is_living => {
+                let entry = entry(stored)?;
                 Ok(Some(entry).filter(|entry| entry.head.updated_ms >= since_ms))
             }
             _ => Ok(None),
@@ -58,9 +58,9 @@ impl Namespaces for RedisStore {
         keys: &[EntryKey],
     ) -> Result<Vec<Option<EntryHead>>, StoreError> {
         let since_ms = self.use_namespace(&self.link.calls(), namespace).await?;
-        let found = self.read_entry_heads(namespace, keys.to_vec(), since_ms);
-        let found: HashMap<_, _> = found.await?.into_iter().collect();
-        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+        let heads = self.read_entry_heads(namespace, keys.to_vec(), since_ms);
+        let heads: HashMap<_, _> = heads.await?.into_iter().collect();
+        Ok(keys.iter().map(|key| heads.get(key).cloned()).collect())
     }
 
     async fn put_entry(
@@ -74,13 +74,13 @@ impl Namespaces for RedisStore {
         let (lifetime, since_ms) = match entry.lifetime {
             Some(lifetime) => (lifetime, self.use_namespace(&calls, namespace).await?),
             None => {
-                let seen = self.look_to_use(&calls, namespace).await?;
+                let seen = self.use_and_read(&calls, namespace).await?;
                 let default = seen.record.and_then(|record| record.default_lifetime);
                 (default.unwrap_or(entry.default_lifetime), seen.since_ms)
             }
         };
         let keys = self.names.entry(namespace, key);
-        let (whole, texts_bytes) = whole(entry);
+        let (serialized, texts_bytes) = serialize(entry);
         // while a slot migrates, a call with a missing key waits until the slot has moved, so only needed keys are
         // passed
         let answers = terms.idempotency.map(|_| &keys.answers);
@@ -96,20 +96,20 @@ impl Namespaces for RedisStore {
             .arg(condition(terms.precondition))
             .arg(lifetime_ms(lifetime))
             .arg(Life::random().0.to_be_bytes())
-            .arg(whole)
+            .arg(serialized)
             .arg(texts_bytes)
             .arg(since_ms)
             .arg(arguments::idempotency(terms.idempotency))
             .arg(u64::from(terms.remembers_mismatch));
         let [names, ..] = self.names.namespaces();
-        let mut is_known = command("HEXISTS");
-        is_known.arg(names).arg(namespace.as_str());
+        let mut check = command("HEXISTS");
+        check.arg(names).arg(namespace.as_str());
         // Checked after the put, so that either a concurrent deletion of the namespace finds the entry, or this check
         // sees the deletion.
-        let [reply, is_known] = calls.write_then_read(put, is_known).await?;
-        let (put, is_there) = put_reply(reply)?;
+        let [reply, namespace_exists] = calls.write_then_read(put, check).await?;
+        let (put, entry_exists) = put_reply(reply)?;
         // if the namespace was deleted after the first request, a replay does not create it again
-        if is_there && integer(&is_known)? == 0 {
+        if entry_exists && integer(&namespace_exists)? == 0 {
             self.open(&calls, namespace).await?;
         }
         Ok(put)
@@ -123,7 +123,7 @@ impl Namespaces for RedisStore {
     ) -> Result<Answered<bool>, WriteError> {
         let calls = self.link.calls();
         let since_ms = self.use_namespace(&calls, namespace).await?;
-        let cmd = self.deleting(&[self.names.entry(namespace, key)], terms, since_ms);
+        let cmd = self.delete_entries_command(&[self.names.entry(namespace, key)], terms, since_ms);
         let reply = unless_refused(array(calls.write(cmd).await?)?)?;
         let deleted = deleted(&reply)?;
         Ok(Answered {
@@ -153,7 +153,7 @@ impl Namespaces for RedisStore {
     ) -> Result<Answered<(NamespaceRecord, Usage)>, WriteError> {
         let usages = self.measure_all(slice::from_ref(namespace)).await?;
         let usage = usages.first().map(pack_usage).unwrap_or_default();
-        let cmd = self.setting(namespace, change, idempotency, &usage);
+        let cmd = self.set_namespace_command(namespace, change, idempotency, &usage);
         // without an idempotency key, a repeat changes nothing
         let calls = self.link.calls();
         let reply = match idempotency {
@@ -168,13 +168,15 @@ impl Namespaces for RedisStore {
         namespace: &Namespace,
     ) -> Result<Option<NamespaceRecord>, StoreError> {
         let calls = self.link.calls();
-        let mut seen = self.look_at(&calls, slice::from_ref(namespace)).await?;
+        let mut seen = self
+            .read_namespaces(&calls, slice::from_ref(namespace))
+            .await?;
         seen.pop().ok_or(UNKNOWN)?.map(|seen| seen.record)
     }
 
     async fn list_namespaces(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError> {
         self.list_newest(after, limit).await
@@ -196,8 +198,9 @@ impl Namespaces for RedisStore {
         }
         let calls = self.link.calls();
         let since_ms = self.use_namespace(&calls, namespace).await?;
-        let delete =
-            |entries: &[EntryKeys<'_>]| self.deleting(entries, EntryTerms::default(), since_ms);
+        let delete = |entries: &[EntryKeys<'_>]| {
+            self.delete_entries_command(entries, EntryTerms::default(), since_ms)
+        };
         let mut deleted = self.delete_entries(namespace, delete).await?;
         let mut close = Script::CloseNamespace.call(4);
         close.args(self.names.namespaces()).arg(namespace.as_str());
@@ -232,7 +235,7 @@ const DELETION: &str = "D";
 const PUTS: &str = "B";
 
 impl RedisStore {
-    fn using(&self, keys: &EntryKeys<'_>) -> Command {
+    fn use_entry_command(&self, keys: &EntryKeys<'_>) -> Command {
         let mut cmd = Script::UseEntry.call(3);
         cmd.arg(&keys.entry)
             .arg(&keys.bucket.entry_ends)
@@ -243,7 +246,12 @@ impl RedisStore {
     }
 
     /// Panics if `entries` is empty.
-    fn deleting(&self, entries: &[EntryKeys<'_>], terms: EntryTerms, since_ms: u64) -> Command {
+    fn delete_entries_command(
+        &self,
+        entries: &[EntryKeys<'_>],
+        terms: EntryTerms,
+        since_ms: u64,
+    ) -> Command {
         let bucket = entries[0].bucket;
         let answers = terms.idempotency.map(|_| &entries[0].answers);
         let mut cmd = Script::DeleteEntries.call(4 + entries.len() + answers.iter().len());
@@ -271,12 +279,12 @@ impl RedisStore {
         calls: &Calls<'_>,
         namespace: &Namespace,
     ) -> Result<NamespaceRecord, StoreError> {
-        let cmd = self.setting(namespace, NamespaceChange::default(), None, &[]);
+        let cmd = self.set_namespace_command(namespace, NamespaceChange::default(), None, &[]);
         let reply = array(calls.write_idempotent(cmd).await?)?;
         record(namespace, bytes(reply.get(2).ok_or(UNKNOWN)?)?)
     }
 
-    fn setting(
+    fn set_namespace_command(
         &self,
         namespace: &Namespace,
         change: NamespaceChange,
@@ -344,7 +352,7 @@ impl RedisStore {
 
 fn put_reply(reply: Value) -> Result<(Answered<Put>, bool), WriteError> {
     let reply = unless_refused(array(reply)?)?;
-    let [_, replayed, version, life, ends_ms, is_there] = &reply[..] else {
+    let [_, replayed, version, life, ends_ms, entry_exists] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
     let life = bytes(life)?.try_into().map_err(|_| UNKNOWN)?;
@@ -360,7 +368,7 @@ fn put_reply(reply: Value) -> Result<(Answered<Put>, bool), WriteError> {
         expires_ms: Some(integer(ends_ms)?).filter(|ends_ms| *ends_ms > 0),
     };
     let replayed = is_done(replayed)?;
-    Ok((Answered { answer, replayed }, is_done(is_there)?))
+    Ok((Answered { answer, replayed }, is_done(entry_exists)?))
 }
 
 fn set_reply(

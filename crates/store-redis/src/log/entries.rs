@@ -33,15 +33,15 @@ pub(super) fn events(bucket: u16, entries: Value) -> Result<Page, StoreError> {
         last: None,
     };
     for entry in entries {
-        let place = match &entry {
+        let id = match &entry {
             Value::Array(entry) => entry.first().ok_or(UNKNOWN)?,
             _ => return Err(UNKNOWN),
         };
-        let place = position(text(place)?)?;
-        page.last = Some(place);
+        let position = position(text(id)?)?;
+        page.last = Some(position);
         match event(bucket, entry) {
             Ok(event) => page.events.push(event),
-            Err(_) => page.unreadable.push(place),
+            Err(_) => page.unreadable.push(position),
         }
     }
     Ok(page)
@@ -49,7 +49,7 @@ pub(super) fn events(bucket: u16, entries: Value) -> Result<Page, StoreError> {
 
 fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let entry = array(entry)?;
-    let [place, Value::Array(fields)] = &entry[..] else {
+    let [id, Value::Array(fields)] = &entry[..] else {
         return Err(CORRUPT);
     };
     let [_, packed, name, more] = &fields[..] else {
@@ -58,7 +58,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     // The trace follows `k`. An event with an unreadable trace is returned without the trace.
     let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
-    let position = position(text(place)?)?;
+    let position = position(text(id)?)?;
     if packed.first() == Some(&FIRST_LIFE) {
         return first_life(EventId { bucket, position }, packed, more, trace);
     }
@@ -121,7 +121,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     })
 }
 
-/// Reads the creation of a thread's first life: see `log_first_life` in `lua/log/log.lua`.
+/// Parses the creation of the first thread with an id: see `log_first_life` in `lua/log/log.lua`.
 fn first_life(
     id: EventId,
     packed: &[u8],
@@ -156,11 +156,11 @@ pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
 
 /// Returns the newest position of a log: that of its last entry or its horizon, whichever is later. Either may be nil.
 pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
-    Ok(place(last)?.max(place(horizon)?))
+    Ok(position_or_lowest(last)?.max(position_or_lowest(horizon)?))
 }
 
 /// Parses a position. Nil is the lowest position.
-pub(crate) fn place(value: &Value) -> Result<Position, StoreError> {
+pub(crate) fn position_or_lowest(value: &Value) -> Result<Position, StoreError> {
     match value {
         Value::Nil => Ok(Position::default()),
         value => position(text(value)?),
@@ -204,8 +204,8 @@ fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     let mut keys: Vec<Key> = keys.collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
     keys.sort_unstable();
     let mut sorted = vec![b'['];
-    for (place, key) in keys.iter().enumerate() {
-        if place > 0 {
+    for (index, key) in keys.iter().enumerate() {
+        if index > 0 {
             sorted.push(b',');
         }
         key.write_json(&mut sorted);

@@ -28,7 +28,7 @@ impl Interest {
     pub(crate) async fn logs_all(
         &self,
         calls: &Calls<'_>,
-        mark: &str,
+        key: &str,
         ahead_ms: u64,
     ) -> Result<bool, StoreError> {
         let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,23 +50,23 @@ impl Interest {
             // Only one caller reads the key again, so the other callers need not wait.
             self.set(assumed);
         }
-        let mut left = command("PTTL");
-        left.arg(mark);
+        let mut cmd = command("PTTL");
+        cmd.arg(key);
         // boxed, because this rare call would otherwise enlarge the future of every write
-        let left = match Box::pin(calls.peek(left)).await {
+        let ttl = match Box::pin(calls.peek(cmd)).await {
             // The node with this key is unavailable, but other nodes may accept writes. Logs all changes, because a
             // consumer would miss an unlogged change, whereas logging without a consumer is harmless.
             Err(_) if calls.has_several_servers() => {
                 self.set(assumed);
                 return Ok(true);
             }
-            left => left?,
+            ttl => ttl?,
         };
         let seen = Seen {
             at,
             ahead_ms,
-            logs_all: match left {
-                Value::Int(left) => u64::try_from(left).is_ok_and(|left| left > ahead_ms),
+            logs_all: match ttl {
+                Value::Int(ttl_ms) => u64::try_from(ttl_ms).is_ok_and(|ttl_ms| ttl_ms > ahead_ms),
                 _ => false,
             },
             is_assumed: false,

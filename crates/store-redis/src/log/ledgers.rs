@@ -11,7 +11,7 @@ use threadkeep_domain::{EventId, Position};
 use threadkeep_store::{
     Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
 };
-use threadkeep_store::{MOST_PARKED, note_given_up};
+use threadkeep_store::{PARKED_MAX, log_dropped_events};
 
 #[async_trait]
 impl Ledgers for RedisStore {
@@ -107,7 +107,7 @@ impl Ledgers for RedisStore {
             .arg(holding.slot)
             .arg(holding.holder)
             .arg(holding.erasures)
-            .arg(MOST_PARKED);
+            .arg(PARKED_MAX);
         for (bucket, position) in &change.cursors {
             cmd.arg("c").arg(*bucket).arg(position.to_string());
         }
@@ -128,7 +128,7 @@ impl Ledgers for RedisStore {
         let [done, given_up] = &reply[..] else {
             return Err(UNKNOWN);
         };
-        note_given_up(holding.consumer, integer(given_up)?);
+        log_dropped_events(holding.consumer, integer(given_up)?);
         Ok(integer(done)? == 1)
     }
 
@@ -161,24 +161,24 @@ impl Ledgers for RedisStore {
         let mut size = command("HLEN");
         size.arg(&keys.pending);
         let total = integer(&self.link.calls().read(size).await?)?;
-        let (mut some, mut cursor) = (HashMap::new(), "0".to_owned());
+        let (mut events, mut cursor) = (HashMap::new(), "0".to_owned());
         // HSCAN may return an empty batch, or return a moved field twice
-        while some.len() < limit {
+        while events.len() < limit {
             let mut scan = command("HSCAN");
             scan.arg(&keys.pending).arg(&cursor).arg("COUNT").arg(limit);
             let reply = array(self.link.calls().read(scan).await?)?;
-            let [next, found] = <[Value; 2]>::try_from(reply).map_err(|_| UNKNOWN)?;
-            let found = array(found)?;
-            let found = found
+            let [next, fields] = <[Value; 2]>::try_from(reply).map_err(|_| UNKNOWN)?;
+            let fields = array(fields)?;
+            let records = fields
                 .chunks_exact(2)
                 .map(|pair| record((pair[0].clone(), pair[1].clone())));
-            some.extend(self.unreadable.skip("pending events", found));
+            events.extend(self.unreadable.skip("pending events", records));
             cursor = text(&next)?.to_owned();
             if cursor == "0" {
                 break;
             }
         }
-        let some = some.into_iter().take(limit).collect();
+        let some = events.into_iter().take(limit).collect();
         Ok(PendingEvents { some, total })
     }
 
@@ -202,11 +202,11 @@ impl Ledgers for RedisStore {
             cmd.arg(&keys.parked).arg(text(name).unwrap_or_default());
             cmd
         });
-        let found = self.link.calls().read_many(cmds).await?;
-        let both = names.into_iter().zip(found);
+        let records = self.link.calls().read_many(cmds).await?;
+        let pairs = names.into_iter().zip(records);
         // an event that was replayed in the meantime is no longer parked
-        let both = both.filter(|(_, record)| *record != Value::Nil);
-        Ok(self.unreadable.skip("parked events", both.map(record)))
+        let pairs = pairs.filter(|(_, record)| *record != Value::Nil);
+        Ok(self.unreadable.skip("parked events", pairs.map(record)))
     }
 
     async fn replay(
@@ -265,7 +265,7 @@ fn positions(reply: Value) -> Result<Option<Vec<Position>>, StoreError> {
     }
     cursors
         .iter()
-        .map(entries::place)
+        .map(entries::position_or_lowest)
         .collect::<Result<_, _>>()
         .map(Some)
 }

@@ -29,9 +29,9 @@ impl EventLog for RedisStore {
         limit: usize,
     ) -> Result<Vec<Vec<Event>>, StoreError> {
         let mut logs: Vec<Vec<Event>> = after.iter().map(|_| Vec::new()).collect();
-        let mut left: Vec<_> = after.iter().copied().enumerate().collect();
-        while !left.is_empty() {
-            let cmds = left.iter().map(|(_, (bucket, after))| {
+        let mut remaining: Vec<_> = after.iter().copied().enumerate().collect();
+        while !remaining.is_empty() {
+            let cmds = remaining.iter().map(|(_, (bucket, after))| {
                 let mut cmd = command("XRANGE");
                 cmd.arg(&self.names.bucket(*bucket).log)
                     .arg(format!("({after}"))
@@ -42,7 +42,7 @@ impl EventLog for RedisStore {
             });
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
-            for ((index, (bucket, _)), entries) in left.into_iter().zip(replies) {
+            for ((index, (bucket, _)), entries) in remaining.into_iter().zip(replies) {
                 let page = entries::events(bucket, entries)?;
                 self.unreadable.skip_events(bucket, &page.unreadable);
                 let events = &mut logs[index];
@@ -54,7 +54,7 @@ impl EventLog for RedisStore {
                 }
                 events.truncate(limit);
             }
-            left = more;
+            remaining = more;
         }
         Ok(logs)
     }
@@ -87,7 +87,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let replies = self.background.calls().read_many(cmds).await?;
-        replies.iter().map(entries::place).collect()
+        replies.iter().map(entries::position_or_lowest).collect()
     }
 
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
@@ -112,19 +112,19 @@ impl EventLog for RedisStore {
         id: &ThreadId,
         at: Stamp,
         keys: &[Key],
-        most_bytes: u64,
+        bytes_max: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError> {
         let stamp = [&at.life.0.to_be_bytes()[..], &at.version.to_be_bytes()[2..]].concat();
         let mut cmd = Script::ValuesAt.call(1);
         cmd.arg(self.names.bucket_of(id).thread(id))
             .arg(self.ahead())
             .arg(stamp)
-            .arg(most_bytes);
+            .arg(bytes_max);
         for key in keys {
             cmd.arg(member::field(key));
         }
-        let found = state::values(&self.background.calls().read(cmd).await?)?;
-        Ok(found.map(|found| found.content))
+        let values = state::values(&self.background.calls().read(cmd).await?)?;
+        Ok(values.map(|values| values.content))
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::mark::Mark;
+use super::content_id::ContentId;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPolicy, Write};
 use threadkeep_store::parts::{json, part};
@@ -23,7 +23,7 @@ const REMAINING_MIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct ThreadCopy {
-    mark: Mark,
+    content_id: ContentId,
     /// The rendered state; `None` after further operations.
     body: Option<Bytes>,
     compressed: Compressed,
@@ -72,34 +72,34 @@ impl Moved {
 
 impl ThreadCopy {
     pub(crate) fn new(
-        mark: Mark,
-        whole: Whole,
+        content_id: ContentId,
+        content: Whole,
         owner: Option<Owner>,
         moved: Option<Moved>,
     ) -> Self {
         Self {
-            mark,
-            body: Some(whole.state),
+            content_id,
+            body: Some(content.state),
             compressed: Compressed::Unknown,
             document: None,
             pending: Vec::new(),
             pending_bytes: 0,
-            metadata: whole.metadata,
+            metadata: content.metadata,
             owner,
             moved,
         }
     }
 
-    pub(super) fn empty(mark: Mark) -> Self {
-        let nothing = Whole {
+    pub(super) fn empty(content_id: ContentId) -> Self {
+        let content = Whole {
             state: Bytes::from_static(b"{}"),
             metadata: Json::empty_object(),
         };
-        Self::new(mark, nothing, None, None)
+        Self::new(content_id, content, None, None)
     }
 
-    pub(super) fn mark(&self) -> &Mark {
-        &self.mark
+    pub(super) fn content_id(&self) -> &ContentId {
+        &self.content_id
     }
 
     pub(super) fn is_moved(&self, ahead_ms: u64) -> bool {
@@ -112,24 +112,24 @@ impl ThreadCopy {
 
     /// Returns whether `form` needs no rendering or parsing, so that the read takes no longer than a lookup.
     pub(super) fn has(&self, form: Form) -> bool {
-        let has_it = match form {
+        let is_ready = match form {
             Form::Text => self.body.is_some(),
             Form::Parsed => self.document.is_some(),
             Form::About => return true,
         };
-        has_it && self.pending.is_empty()
+        is_ready && self.pending.is_empty()
     }
 
     /// Returns whether this copy is faster than Redis for a read of `form`.
     pub(super) fn is_for(&self, form: Form) -> bool {
-        let size_bytes = self.mark.meta.size_bytes;
+        let size_bytes = self.content_id.meta.size_bytes;
         form != Form::Parsed || self.document.is_some() || size_bytes <= PARSED_BYTES_MAX
     }
 
-    /// Applies a write that resulted in `mark`. Returns false if the copy must be dropped: the owner has changed, or
-    /// applying the pending writes would cost more than reading the thread again.
-    pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
-        let has_new_owner = mark.meta.owner != self.mark.meta.owner;
+    /// Applies a write that resulted in `content_id`. Returns false if the copy must be dropped: the owner has changed,
+    /// or applying the pending writes would cost more than reading the thread again.
+    pub(super) fn follow(&mut self, write: &Write<'_>, content_id: ContentId) -> bool {
+        let has_new_owner = content_id.meta.owner != self.content_id.meta.owner;
         if has_new_owner || self.pending.len() + write.operations.len() > PENDING_MAX {
             return false;
         }
@@ -142,13 +142,13 @@ impl ThreadCopy {
         if let Some(change) = write.metadata {
             self.metadata = change.new.clone();
         }
-        if self.pending_bytes > mark.meta.size_bytes + PENDING_BYTES_MAX {
+        if self.pending_bytes > content_id.meta.size_bytes + PENDING_BYTES_MAX {
             return false;
         }
         if write.ttl.is_some() {
             self.moved = None;
         }
-        self.mark = mark;
+        self.content_id = content_id;
         true
     }
 
@@ -238,7 +238,7 @@ impl ThreadCopy {
             };
             document.apply(&pending, &limits).ok()?;
             let size = (document.size_bytes(), document.len());
-            if size != (self.mark.meta.size_bytes, self.mark.meta.keys) {
+            if size != (self.content_id.meta.size_bytes, self.content_id.meta.keys) {
                 return None;
             }
         }

@@ -1,11 +1,11 @@
 //! Caches states that this process has read or written, in bounded memory.
 //!
-//! Each read asks Redis for the current [`Mark`] of the thread, and uses the copy only if its mark is equal. Therefore,
-//! copies need no invalidation, and a stale copy costs only one more call. When this process writes a thread, it also
-//! updates the copy.
+//! Each read asks Redis for the current [`ContentId`] of the thread, and uses the copy only if its id is equal. Copies
+//! therefore need no invalidation, and a stale copy costs only one more call. When this process writes a thread, it
+//! also updates the copy.
 
+mod content_id;
 mod copy;
-mod mark;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +16,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lru::LruCache;
 
+pub(crate) use content_id::ContentId;
 pub(crate) use copy::{Form, Moved, ThreadCopy};
-pub(crate) use mark::Mark;
 use threadkeep_domain::heap::Heap as _;
 use threadkeep_domain::{ThreadId, Write};
 use threadkeep_store::CacheUse;
@@ -45,7 +45,7 @@ struct Shard {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyInfo {
-    pub(crate) mark: Mark,
+    pub(crate) content_id: ContentId,
     pub(crate) is_moved: bool,
 }
 
@@ -69,14 +69,14 @@ impl ReadCache {
         let shard = self.shard(id);
         let copy = shard.copies.peek(id).filter(|copy| copy.is_for(form))?;
         Some(CopyInfo {
-            mark: *copy.mark(),
+            content_id: *copy.content_id(),
             is_moved: copy.is_moved(ahead_ms),
         })
     }
 
-    pub(crate) fn note_moved(&self, id: &ThreadId, mark: &Mark, moved: Moved) {
+    pub(crate) fn note_moved(&self, id: &ThreadId, content_id: &ContentId, moved: Moved) {
         if let Some(copy) = self.shard(id).copies.peek_mut(id)
-            && copy.mark() == mark
+            && copy.content_id() == content_id
         {
             copy.note_moved(moved);
         }
@@ -86,17 +86,17 @@ impl ReadCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the copy of a thread whose current content is identified by `mark`, and records `moved`. Returns `None`
-    /// and counts a miss if the copy has a different mark or is unusable.
+    /// Reads the copy of a thread whose current content is `content_id`, and records `moved`. Returns `None` and counts
+    /// a miss if the copy has different content or is unusable.
     pub(crate) fn read<T>(
         &self,
         id: &ThreadId,
-        mark: &Mark,
+        content_id: &ContentId,
         moved: Option<Moved>,
         form: Form,
         read: impl FnOnce(&mut ThreadCopy) -> Option<T>,
     ) -> Option<T> {
-        let read = self.read_copy(id, mark, moved, form, read);
+        let read = self.read_copy(id, content_id, moved, form, read);
         match read {
             Some(_) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
@@ -109,16 +109,16 @@ impl ReadCache {
     fn read_copy<T>(
         &self,
         id: &ThreadId,
-        mark: &Mark,
+        content_id: &ContentId,
         moved: Option<Moved>,
         form: Form,
         read: impl FnOnce(&mut ThreadCopy) -> Option<T>,
     ) -> Option<T> {
         let mut shard = self.shard(id);
         let copy = shard.copies.get_mut(id)?;
-        if copy.mark() != mark {
+        if copy.content_id() != content_id {
             // a slower reader may have asked Redis before the copy was made
-            if !copy.mark().is_later_than(mark) {
+            if !copy.content_id().is_later_than(content_id) {
                 let _old = shard.take(id);
                 drop(shard);
             }
@@ -141,8 +141,8 @@ impl ReadCache {
     /// Keeps a copy unless a later version is present, and evicts other copies to make room.
     pub(crate) fn keep(&self, id: ThreadId, copy: ThreadCopy) {
         let mut shard = self.shard(&id);
-        let kept = shard.copies.peek(&id);
-        if kept.is_some_and(|kept| kept.mark().is_later_than(copy.mark())) {
+        let existing = shard.copies.peek(&id);
+        if existing.is_some_and(|existing| existing.content_id().is_later_than(copy.content_id())) {
             return;
         }
         // the old copy is taken out, so that it is freed after the lock is released
@@ -166,35 +166,41 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Applies a write of this process that resulted in `mark`. `written_ms` is the time of the thread's previous
+    /// Applies a write of this process that resulted in `content_id`. `written_ms` is the time of the thread's previous
     /// write, or 0 for a new thread.
-    pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
+    pub(crate) fn follow(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        content_id: ContentId,
+        written_ms: u64,
+    ) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
             drop(shard);
-            if written_ms == 0 && mark.meta.owner.is_none() {
-                self.begin(*id, write, mark);
+            if written_ms == 0 && content_id.meta.owner.is_none() {
+                self.begin(*id, write, content_id);
             }
             return;
         };
-        if *copy.mark() == mark {
+        if *copy.content_id() == content_id {
             return;
         }
-        let is_next = mark.is_next_after(copy.mark(), written_ms);
+        let is_next = content_id.is_next_after(copy.content_id(), written_ms);
         let Some(mut copy) = shard.take(id) else {
             return;
         };
         drop(shard);
-        if is_next && copy.follow(write, mark) {
+        if is_next && copy.follow(write, content_id) {
             self.keep(*id, copy);
         }
     }
 
     /// Keeps a copy of a thread that this process created, as the least recently used copy, so that a stream of new
-    /// threads does not evict threads that are read. No other write has this life, so the mark identifies the content.
-    fn begin(&self, id: ThreadId, write: &Write<'_>, mark: Mark) {
-        let mut copy = ThreadCopy::empty(mark);
-        if copy.follow(write, mark) {
+    /// threads does not evict threads that are read. No other thread has this life, so the id identifies the content.
+    fn begin(&self, id: ThreadId, write: &Write<'_>, content_id: ContentId) {
+        let mut copy = ThreadCopy::empty(content_id);
+        if copy.follow(write, content_id) {
             self.keep(id, copy);
             self.shard(&id).copies.demote(&id);
         }

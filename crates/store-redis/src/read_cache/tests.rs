@@ -31,24 +31,24 @@ fn meta(life: u64, version: u64, size_bytes: u64, keys: u32) -> Meta {
     Meta::read(&packed).unwrap()
 }
 
-fn mark(version: u64, state: &str) -> Mark {
+fn content_id(version: u64, state: &str) -> ContentId {
     let document = threadkeep_domain::Document::parse(state).unwrap();
-    Mark {
+    ContentId {
         meta: meta(7, version, document.size_bytes(), document.len()),
         epoch: 1,
     }
 }
 
 fn copy(version: u64, state: &str) -> ThreadCopy {
-    let whole = Whole {
+    let content = Whole {
         state: state.to_owned().into(),
         metadata: Json::empty_object(),
     };
-    ThreadCopy::new(mark(version, state), whole, None, None)
+    ThreadCopy::new(content_id(version, state), content, None, None)
 }
 
-fn state(cache: &ReadCache, id: &ThreadId, mark: &Mark) -> Option<String> {
-    let state = cache.read(id, mark, None, Form::Text, ThreadCopy::state);
+fn state(cache: &ReadCache, id: &ThreadId, content_id: &ContentId) -> Option<String> {
+    let state = cache.read(id, content_id, None, Form::Text, ThreadCopy::state);
     state.map(|state| String::from_utf8(state.to_vec()).unwrap())
 }
 
@@ -61,8 +61,8 @@ fn push(number: u64) -> Operation {
     }
 }
 
-fn follow(cache: &ReadCache, id: &ThreadId, write: &Write<'_>, mark: Mark) {
-    cache.follow(id, write, mark, mark.meta.stamp.version - 1);
+fn follow(cache: &ReadCache, id: &ThreadId, write: &Write<'_>, content_id: ContentId) {
+    cache.follow(id, write, content_id, content_id.meta.stamp.version - 1);
 }
 
 fn write(operations: &[Operation]) -> Write<'_> {
@@ -73,38 +73,46 @@ fn write(operations: &[Operation]) -> Write<'_> {
 }
 
 #[test]
-fn a_copy_is_read_by_its_own_mark_alone() {
+fn a_copy_is_read_only_with_its_own_content_id() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     let text = r#"{"a":1}"#;
-    let kept = mark(2, text);
-    let others = [
-        mark(3, text),
-        Mark { epoch: 2, ..kept },
-        Mark {
+    let current = content_id(2, text);
+    let different = [
+        content_id(3, text),
+        ContentId {
+            epoch: 2,
+            ..current
+        },
+        ContentId {
             meta: meta(8, 2, 7, 1),
-            ..kept
+            ..current
         },
     ];
 
-    for other in others {
+    for other in different {
         cache.keep(id, copy(2, text));
-        assert_eq!(state(&cache, &id, &kept).as_deref(), Some(text));
+        assert_eq!(state(&cache, &id, &current).as_deref(), Some(text));
         assert_eq!(state(&cache, &id, &other), None);
-        assert_eq!(state(&cache, &id, &kept), None, "it is of no use any more");
+        assert_eq!(state(&cache, &id, &current), None, "the copy was dropped");
     }
     let usage = cache.usage();
     assert_eq!((usage.hits, usage.misses, usage.used_bytes), (3, 6, 0));
 }
 
 #[test]
-fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
+fn a_copy_applies_only_writes_to_its_own_version() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     cache.keep(id, copy(1, r#"{"l":[1,2]}"#));
 
-    follow(&cache, &id, &write(&[push(3)]), mark(2, r#"{"l":[1,2,3]}"#));
-    let third = mark(3, r#"{"l":[2,3,4]}"#);
+    follow(
+        &cache,
+        &id,
+        &write(&[push(3)]),
+        content_id(2, r#"{"l":[1,2,3]}"#),
+    );
+    let third = content_id(3, r#"{"l":[2,3,4]}"#);
     follow(&cache, &id, &write(&[push(4)]), third);
     assert_eq!(
         state(&cache, &id, &third).as_deref(),
@@ -115,29 +123,29 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
     let tail = cache.read(&id, &third, None, Form::Parsed, read).unwrap();
     assert_eq!(tail.unwrap().json, "[4]");
 
-    let fifth = mark(5, r#"{"l":[4,5,6]}"#);
+    let fifth = content_id(5, r#"{"l":[4,5,6]}"#);
     follow(&cache, &id, &write(&[push(6)]), fifth);
     assert_eq!(state(&cache, &id, &fifth), None);
     // the write changed a different version 5, with a different time
     cache.keep(id, copy(5, r#"{"l":[4,5,6]}"#));
-    let sixth = mark(6, r#"{"l":[5,6,7]}"#);
+    let sixth = content_id(6, r#"{"l":[5,6,7]}"#);
     cache.follow(&id, &write(&[push(7)]), sixth, 4);
     assert_eq!(state(&cache, &id, &sixth), None);
 }
 
 #[test]
-fn a_copy_does_not_outlive_a_change_of_the_owner() {
+fn a_copy_is_dropped_when_the_owner_changes() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     let [alice, bob] = ["alice", "bob"].map(|name| Owner::new(name).unwrap());
-    let whole = || Whole {
+    let content = || Whole {
         state: "{}".into(),
         metadata: Json::empty_object(),
     };
     let owned = |version, owner: Option<&Owner>| {
-        let mut mark = mark(version, "{}");
-        mark.meta.owner = owner.map(Owner::tag);
-        mark
+        let mut id = content_id(version, "{}");
+        id.meta.owner = owner.map(Owner::tag);
+        id
     };
     for (before, change, after, stays) in [
         (Some(&alice), OwnerChange::None, Some(&alice), true),
@@ -146,7 +154,7 @@ fn a_copy_does_not_outlive_a_change_of_the_owner() {
         (Some(&alice), OwnerChange::Set(&bob), Some(&bob), false),
         (Some(&alice), OwnerChange::Clear, None, false),
     ] {
-        let copy = ThreadCopy::new(owned(1, before), whole(), before.cloned(), None);
+        let copy = ThreadCopy::new(owned(1, before), content(), before.cloned(), None);
         cache.keep(id, copy);
         let write = Write {
             owner: change,
@@ -168,7 +176,7 @@ fn a_copy_does_not_outlive_a_change_of_the_owner() {
 }
 
 #[test]
-fn a_large_state_is_not_parsed_for_a_key_and_stays_for_whole_reads() {
+fn a_large_copy_serves_whole_reads_but_not_reads_of_one_key() {
     let cache = ReadCache::of_bytes(8 << 20).unwrap();
     let id = ThreadId::random();
     let text = format!(r#"{{"a":"{}"}}"#, "x".repeat(70_000));
@@ -177,15 +185,15 @@ fn a_large_state_is_not_parsed_for_a_key_and_stays_for_whole_reads() {
     assert!(cache.copy_info(&id, Form::Parsed, 0).is_none());
 
     assert!(cache.copy_info(&id, Form::Text, 0).is_some());
-    assert_eq!(state(&cache, &id, &mark(1, &text)), Some(text));
+    assert_eq!(state(&cache, &id, &content_id(1, &text)), Some(text));
 }
 
 #[test]
-fn a_copy_that_comes_to_another_size_than_redis_says_is_not_used() {
+fn a_copy_whose_size_differs_from_the_meta_is_dropped() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     cache.keep(id, copy(1, r#"{"l":[1,2]}"#));
-    let other = mark(2, r#"{"l":[1,2,33]}"#);
+    let other = content_id(2, r#"{"l":[1,2,33]}"#);
 
     follow(&cache, &id, &write(&[push(3)]), other);
 
@@ -194,14 +202,14 @@ fn a_copy_that_comes_to_another_size_than_redis_says_is_not_used() {
 }
 
 #[test]
-fn a_thread_that_is_written_and_never_read_keeps_no_copy() {
+fn a_thread_that_is_written_but_never_read_loses_its_copy() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     let text = r#"{"l":[7,7,7]}"#;
     cache.keep(id, copy(1, text));
 
     for version in 2..1_000 {
-        follow(&cache, &id, &write(&[push(7)]), mark(version, text));
+        follow(&cache, &id, &write(&[push(7)]), content_id(version, text));
     }
 
     assert_eq!(cache.usage().used_bytes, 0);
@@ -209,10 +217,10 @@ fn a_thread_that_is_written_and_never_read_keeps_no_copy() {
 }
 
 #[test]
-fn an_end_counts_as_moved_for_a_second_by_the_same_clock_if_it_lasts() {
+fn a_moved_expiry_counts_as_recent_for_a_second_with_the_same_clock() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
-    let kept = mark(1, "{}");
+    let current = content_id(1, "{}");
     cache.keep(id, copy(1, "{}"));
     let is_moved = |ahead_ms| cache.copy_info(&id, Form::Text, ahead_ms).unwrap().is_moved;
     let now = Moved {
@@ -225,11 +233,11 @@ fn an_end_counts_as_moved_for_a_second_by_the_same_clock_if_it_lasts() {
     };
     assert!(!is_moved(5));
 
-    cache.note_moved(&id, &kept, before);
+    cache.note_moved(&id, &current, before);
     assert!(!is_moved(5));
-    cache.note_moved(&id, &mark(2, "{}"), now);
-    assert!(!is_moved(5), "of another version");
-    cache.note_moved(&id, &kept, now.lasting(60_000).unwrap());
+    cache.note_moved(&id, &content_id(2, "{}"), now);
+    assert!(!is_moved(5), "the copy has a different version");
+    cache.note_moved(&id, &current, now.lasting(60_000).unwrap());
 
     assert!(is_moved(5));
     assert!(!is_moved(6), "the clock was shifted");
@@ -237,7 +245,7 @@ fn an_end_counts_as_moved_for_a_second_by_the_same_clock_if_it_lasts() {
 }
 
 #[test]
-fn a_slow_reader_does_not_put_an_old_version_over_a_newer_one() {
+fn a_slow_reader_does_not_replace_a_newer_copy() {
     let cache = ReadCache::of_bytes(1 << 20).unwrap();
     let id = ThreadId::random();
     cache.keep(id, copy(3, r#"{"a":3}"#));
@@ -245,20 +253,20 @@ fn a_slow_reader_does_not_put_an_old_version_over_a_newer_one() {
     cache.keep(id, copy(2, r#"{"a":2}"#));
 
     assert_eq!(
-        state(&cache, &id, &mark(3, r#"{"a":3}"#)).unwrap(),
+        state(&cache, &id, &content_id(3, r#"{"a":3}"#)).unwrap(),
         r#"{"a":3}"#
     );
 }
 
 #[test]
-fn what_was_not_read_for_longest_makes_room() {
+fn the_least_recently_read_copies_are_evicted() {
     let cache = ReadCache::of_bytes(8 * 100_000).unwrap();
     let text = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000));
     let ids: Vec<_> = (0..2_000).map(|_| ThreadId::random()).collect();
 
     for id in &ids {
         cache.keep(*id, copy(1, &text));
-        assert!(state(&cache, &ids[0], &mark(1, &text)).is_some());
+        assert!(state(&cache, &ids[0], &content_id(1, &text)).is_some());
     }
 
     let usage = cache.usage();
@@ -273,7 +281,7 @@ fn what_was_not_read_for_longest_makes_room() {
 }
 
 #[test]
-fn one_state_takes_no_more_than_a_share() {
+fn a_state_larger_than_a_share_is_not_cached() {
     let cache = ReadCache::of_bytes(8 * 10_000).unwrap();
     let id = ThreadId::random();
 
@@ -304,7 +312,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn a_copy_that_is_read_is_right(steps in steps()) {
+    fn a_copy_always_matches_the_document(steps in steps()) {
         let cache = ReadCache::of_bytes(1 << 20).unwrap();
         let id = ThreadId::random();
         let mut document = threadkeep_domain::Document::default();
@@ -317,11 +325,11 @@ proptest! {
                     text = String::from_utf8(document.to_json()).unwrap();
                     version += 1;
                     if matches!(step, Step::Write(_)) {
-                        follow(&cache, &id, &write(&operations), mark(version, &text));
+                        follow(&cache, &id, &write(&operations), content_id(version, &text));
                     }
                 }
                 Step::Read(true) => {
-                    let now = mark(version, &text);
+                    let now = content_id(version, &text);
                     match state(&cache, &id, &now) {
                         Some(found) => prop_assert_eq!(&found, &text),
                         None => cache.keep(id, copy(version, &text)),
@@ -330,11 +338,11 @@ proptest! {
                 Step::Read(false) => {
                     let key = Key::new("l").unwrap();
                     let read = |copy: &mut ThreadCopy| copy.values(std::slice::from_ref(&key));
-                    let now = mark(version, &text);
+                    let now = content_id(version, &text);
                     let found = cache.read(&id, &now, None, Form::Parsed, read);
-                    let wanted = document.get(&key).map(Value::json_bytes);
+                    let expected = document.get(&key).map(Value::json_bytes);
                     if let Some(found) = found {
-                        prop_assert_eq!(found[0].as_ref().map(|json| json.len()), wanted);
+                        prop_assert_eq!(found[0].as_ref().map(|json| json.len()), expected);
                     }
                 }
                 Step::Forget => cache.forget(&id),

@@ -121,7 +121,7 @@ pub(super) fn last_response(turn: &[u8]) -> Result<Option<ResponseId>, StoreErro
 }
 
 pub(super) fn ids(reply: Value) -> Result<Vec<ResponseId>, StoreError> {
-    array(reply)?.iter().map(|each| id(text(each)?)).collect()
+    array(reply)?.iter().map(|value| id(text(value)?)).collect()
 }
 
 pub(super) fn event(entry: &Value) -> Result<Bytes, StoreError> {

@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::replies::{Meta, begun, done, earlier, event, ids, last_response, view};
 use crate::scopes::replies::written;
-use crate::shared::{Step, StepOfResponse, bounded_ms, who};
+use crate::shared::{Step, StepOfResponse, bounded_ms, encode_access};
 use crate::transport::{Command, array, bytes, command, is_done};
 use crate::{RedisStore, Script};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
@@ -14,7 +14,7 @@ use threadkeep_domain::{Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_store::OPEN_RESPONSE_MAX;
 use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
-    ResponseView, Responses, StoreError, Told, WriteError,
+    ResponseEvents, ResponseView, Responses, StoreError, WriteError,
 };
 
 #[async_trait]
@@ -35,11 +35,11 @@ impl Responses for RedisStore {
         }
         let takes_scope = begin.floor == Floor::Taken && begin.scope.thread().is_none();
         let mut cmd = match takes_scope {
-            true => self.of_scope(Script::BeginResponse, id, begin.scope),
-            false => self.of_response(Script::BeginResponse, id, Some(begin.scope)),
+            true => self.scope_response_command(Script::BeginResponse, id, begin.scope),
+            false => self.response_command(Script::BeginResponse, id, Some(begin.scope)),
         };
         cmd.arg(self.ahead())
-            .arg(who(begin.access))
+            .arg(encode_access(begin.access))
             .arg(begin.token.0)
             .arg(bounded_ms(begin.lease))
             .arg(bounded_ms(begin.kept.min(OPEN_RESPONSE_MAX)))
@@ -71,7 +71,7 @@ impl Responses for RedisStore {
         token: TurnToken,
         lease: Duration,
     ) -> Result<(), WriteError> {
-        let mut cmd = self.of_response(Script::KeepResponse, id, Some(scope));
+        let mut cmd = self.response_command(Script::KeepResponse, id, Some(scope));
         cmd.arg(self.ahead())
             .arg(token.0)
             .arg(scope.to_string())
@@ -88,18 +88,18 @@ impl Responses for RedisStore {
     ) -> Result<Journaled, WriteError> {
         let step = self.step(id, scope, Step::Entry(entry));
         let Some(write) = write else {
-            let known = self.do_step(id, &step).await?;
-            return Ok(known.map_or(Journaled::New(None), Journaled::Known));
+            let outcome = self.do_step(id, &step).await?;
+            return Ok(outcome.map_or(Journaled::New(None), Journaled::Known));
         };
         let write = write.without_idempotency();
         let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
         Ok(match earlier(&reply)? {
-            Some(known) => Journaled::Known(known),
+            Some(outcome) => Journaled::Known(outcome),
             None => Journaled::New(Some(written(reply, &write)?)),
         })
     }
 
-    async fn tell(
+    async fn append_events(
         &self,
         id: &ResponseId,
         token: TurnToken,
@@ -108,7 +108,7 @@ impl Responses for RedisStore {
     ) -> Result<(), WriteError> {
         let [key, _] = self.names.response(id);
         // not batched in a cluster, because few waiting calls share a slot there
-        let mut cmd = Script::TellResponse.call_on(&key, !self.link.is_cluster());
+        let mut cmd = Script::AppendEvents.call_on(&key, !self.link.is_cluster());
         cmd.arg(self.ahead())
             .arg(token.0)
             .arg(first)
@@ -116,21 +116,21 @@ impl Responses for RedisStore {
         done(self.link.calls().write(cmd).await?)
     }
 
-    async fn told(
+    async fn read_events(
         &self,
         id: &ResponseId,
         from: u64,
         limit: usize,
-    ) -> Result<Option<Told>, StoreError> {
+    ) -> Result<Option<ResponseEvents>, StoreError> {
         let [key, events] = self.names.response(id);
         let mut meta = command("HGET");
         meta.arg(&key).arg("M");
-        let left = |key: &str| {
-            let mut left = command("PTTL");
-            left.arg(key);
-            left
+        let pttl = |key: &str| {
+            let mut cmd = command("PTTL");
+            cmd.arg(key);
+            cmd
         };
-        let (left, events_left) = (left(&key), left(&events));
+        let (ttl, events_ttl) = (pttl(&key), pttl(&events));
         let mut range = command("XRANGE");
         range
             .arg(&events)
@@ -139,11 +139,11 @@ impl Responses for RedisStore {
             .arg("COUNT")
             .arg(limit.clamp(1, i64::MAX as usize));
         // the meta is read first: if it shows that the response has ended, all events are present
-        let asked = [meta, left, events_left, range];
-        let [meta, left, events_left, events] = self.link.calls().read_all(asked).await?;
+        let cmds = [meta, ttl, events_ttl, range];
+        let [meta, ttl, events_ttl, events] = self.link.calls().read_all(cmds).await?;
         // a missing key has a negative TTL
-        let is_kept = |left| matches!(left, Value::Int(ms) if ms > self.ahead() as i64);
-        if meta == Value::Nil || !is_kept(left) {
+        let is_kept = |ttl| matches!(ttl, Value::Int(ms) if ms > self.ahead() as i64);
+        if meta == Value::Nil || !is_kept(ttl) {
             return Ok(None);
         }
         let Meta {
@@ -151,11 +151,11 @@ impl Responses for RedisStore {
             next_event,
             ..
         } = Meta::read(bytes(&meta)?)?;
-        if next_event > 0 && !is_kept(events_left) {
+        if next_event > 0 && !is_kept(events_ttl) {
             return Ok(None);
         }
         let events = array(events)?;
-        Ok(Some(Told {
+        Ok(Some(ResponseEvents {
             events: events.iter().map(event).collect::<Result<_, _>>()?,
             has_ended,
         }))
@@ -169,16 +169,16 @@ impl Responses for RedisStore {
         write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError> {
         let step = self.step(id, scope, Step::End(end));
-        let known = match write {
+        let earlier_answer = match write {
             None => self.do_step(id, &step).await?,
             Some(EndWrite::Scope(write)) => {
                 let write = write.without_idempotency();
                 let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
-                let known = earlier(&reply)?;
-                if known.is_none() {
+                let earlier_answer = earlier(&reply)?;
+                if earlier_answer.is_none() {
                     written(reply, &write)?;
                 }
-                known
+                earlier_answer
             }
             Some(EndWrite::Thread(write)) => {
                 let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
@@ -187,7 +187,7 @@ impl Responses for RedisStore {
                     .await?
             }
         };
-        Ok(match known {
+        Ok(match earlier_answer {
             Some(answer) => Answered::replay(answer),
             None => Answered::fresh(end.answer.clone()),
         })
@@ -195,7 +195,7 @@ impl Responses for RedisStore {
 
     async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError> {
         let [key, _] = self.names.response(id);
-        let mut now = Script::LeftOfResponse.call(1);
+        let mut now = Script::CheckResponse.call(1);
         now.arg(&key).arg(self.ahead());
         let mut fields = command("HGETALL");
         fields.arg(key);
@@ -215,7 +215,7 @@ impl Responses for RedisStore {
     }
 
     async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError> {
-        let mut cmd = self.of_response(Script::DeliveredResponse, id, None);
+        let mut cmd = self.response_command(Script::DeliveredResponse, id, None);
         cmd.arg(self.ahead());
         is_done(&self.link.calls().write(cmd).await?).map(drop)
     }
@@ -225,23 +225,23 @@ impl Responses for RedisStore {
         buckets: &[u16],
         limit: usize,
     ) -> Result<Vec<ResponseId>, StoreError> {
-        let look = |bucket: &u16| {
+        let due_command = |bucket: &u16| {
             let mut cmd = Script::DueResponses.call(1);
             cmd.arg(&self.names.bucket(*bucket).due_responses)
                 .arg(self.ahead())
                 .arg(limit);
             cmd
         };
-        let replies = self.for_each_bucket(buckets, look).await?;
-        let found = replies
+        let replies = self.for_each_bucket(buckets, due_command).await?;
+        let ids = replies
             .into_iter()
             .map(ids)
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(found.concat())
+        Ok(ids.concat())
     }
 
     async fn delete_response(&self, id: &ResponseId) -> Result<bool, StoreError> {
-        let mut cmd = self.of_response(Script::ForgetResponse, id, None);
+        let mut cmd = self.response_command(Script::ForgetResponse, id, None);
         cmd.arg(self.ahead());
         is_done(&self.link.calls().write(cmd).await?)
     }
@@ -281,7 +281,7 @@ impl RedisStore {
         id: &ResponseId,
         step: &StepOfResponse<'_>,
     ) -> Result<Option<Bytes>, WriteError> {
-        let mut cmd = self.of_response(Script::StepResponse, id, Some(step.scope));
+        let mut cmd = self.response_command(Script::StepResponse, id, Some(step.scope));
         cmd.arg(self.ahead());
         step.add_to(&mut cmd);
         let reply = self.link.calls().write(cmd).await?;
@@ -291,7 +291,7 @@ impl RedisStore {
         }
     }
 
-    fn of_scope(&self, script: Script, id: &ResponseId, scope: &ScopeId) -> Command {
+    fn scope_response_command(&self, script: Script, id: &ResponseId, scope: &ScopeId) -> Command {
         let [key, _] = self.names.response(id);
         let keys = self.names.scope(scope);
         let mut cmd = script.call(4);
@@ -299,7 +299,12 @@ impl RedisStore {
         cmd
     }
 
-    fn of_response(&self, script: Script, id: &ResponseId, scope: Option<&ScopeId>) -> Command {
+    fn response_command(
+        &self,
+        script: Script,
+        id: &ResponseId,
+        scope: Option<&ScopeId>,
+    ) -> Command {
         let thread = scope.and_then(ScopeId::thread);
         let [key, _] = self.names.response(id);
         let mut cmd = script.call(1 + usize::from(thread.is_some()));

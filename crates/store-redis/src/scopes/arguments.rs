@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-pub(super) use crate::shared::arguments::{turn, who};
+pub(super) use crate::shared::arguments::{encode_access, turn};
 use crate::shared::{bounded_ms, idempotency, precondition, put, trace};
 use crate::transport::Command;
 use threadkeep_domain::Life;
@@ -9,18 +9,18 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::{Reader, ScopeParts};
 
-pub(super) fn peeks(reader: Reader) -> &'static str {
+pub(super) fn touch_flag(reader: Reader) -> &'static str {
     if reader.touch { "" } else { "g" }
 }
 
 pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
-    let wanted = |is_wanted, letter| if is_wanted { letter } else { "" };
+    let flag = |is_set, letter| if is_set { letter } else { "" };
     cmd.arg(ahead_ms)
-        .arg(wanted(parts.keys, "k"))
-        .arg(wanted(parts.tasks, "t"))
-        .arg(wanted(parts.record, "r"))
-        .arg(wanted(!parts.touch, "g"))
-        .arg(who(parts.access));
+        .arg(flag(parts.keys, "k"))
+        .arg(flag(parts.tasks, "t"))
+        .arg(flag(parts.record, "r"))
+        .arg(flag(!parts.touch, "g"))
+        .arg(encode_access(parts.access));
     for key in parts.values {
         cmd.arg(["k", key.as_str()].concat());
     }
@@ -51,15 +51,15 @@ pub(crate) fn write(
             cmd.arg("").arg("");
         }
     }
-    let marked = |bytes: Option<&bytes::Bytes>| {
+    let prefixed = |bytes: Option<&bytes::Bytes>| {
         bytes.map_or_else(Vec::new, |bytes| [b"=", &bytes[..]].concat())
     };
-    cmd.arg(marked(write.record.map(|record| &record.new)))
-        .arg(marked(
+    cmd.arg(prefixed(write.record.map(|record| &record.new)))
+        .arg(prefixed(
             write.record.and_then(|record| record.expected.as_ref()),
         ))
         .arg(turn(write.conditions.turn))
-        .arg(who(write.conditions.access))
+        .arg(encode_access(write.conditions.access))
         .arg(match write.removes {
             None | Some(Removal::All) => String::new(),
             Some(Removal::Item(id)) => format!("I{id}"),
@@ -87,7 +87,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
         Lifetime::Idle(ttl) => bounded_ms(ttl),
         Lifetime::Thread | Lifetime::Kept => 0,
     };
-    let kept = match policy.lifetime {
+    let new_ttl = match policy.lifetime {
         Lifetime::Kept => write.ttl.map_or(0, lifetime_ms),
         Lifetime::Thread | Lifetime::Idle(_) => 0,
     };
@@ -108,7 +108,7 @@ fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
     put(&mut packed, ahead_ms, 6);
     put(&mut packed, Life::random().0, 8);
     put(&mut packed, idle, 6);
-    put(&mut packed, kept, 6);
+    put(&mut packed, new_ttl, 6);
     put(&mut packed, KV_MAX_BYTES, 4);
     put(&mut packed, KV_MAX_KEYS.into(), 4);
     put(&mut packed, policy.history.max_bytes, 6);

@@ -11,7 +11,7 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::WriteError;
 
-const MOST: u64 = (1 << 48) - 1;
+const POSITION_MAX: u64 = (1 << 48) - 1;
 
 impl RedisStore {
     pub(super) async fn compact(
@@ -23,8 +23,8 @@ impl RedisStore {
         let keys = self.names.scope(&scope);
         let mut rules = Vec::with_capacity(36);
         put(&mut rules, self.ahead(), 6);
-        put(&mut rules, compaction.through.min(MOST), 6);
-        put(&mut rules, compaction.count.min(MOST), 6);
+        put(&mut rules, compaction.through.min(POSITION_MAX), 6);
+        put(&mut rules, compaction.count.min(POSITION_MAX), 6);
         put(&mut rules, bounded_ms(compaction.keep), 6);
         put(&mut rules, compaction.limit.max_bytes, 6);
         put(&mut rules, LATER_ITEMS_MAX as u64, 4);
@@ -36,7 +36,7 @@ impl RedisStore {
             .arg(&keys.answers)
             .arg(self.names.bucket_of(id).thread(id))
             .arg(rules)
-            .arg(arguments::who(compaction.access))
+            .arg(arguments::encode_access(compaction.access))
             .arg(arguments::turn(compaction.turn))
             .arg(idempotency(compaction.idempotency));
         for item in compaction.items {

@@ -117,14 +117,14 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
 /// Returns an item as arguments for the scripts: position, time, id, value, and its entry in the hash of ids.
 pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
-    let mut known = Vec::with_capacity(22);
-    put(&mut known, item.seq, 6);
-    known.extend_from_slice(&item.fingerprint().0);
+    let mut id_entry = Vec::with_capacity(22);
+    put(&mut id_entry, item.seq, 6);
+    id_entry.extend_from_slice(&item.fingerprint().0);
     [
         number(item.seq),
         number(item.at_ms),
         Cow::Borrowed(item.id.as_str().as_bytes()),
         Cow::Borrowed(item.value.as_str().as_bytes()),
-        Cow::Owned(known),
+        Cow::Owned(id_entry),
     ]
 }

@@ -9,7 +9,7 @@ use threadkeep_domain::scope::{
     TaskList,
 };
 use threadkeep_domain::{Json, Life, Stamp};
-use threadkeep_store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
+use threadkeep_store::{Answered, ItemPosition, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
 /// Size of the field that counts empty positions in the history. The field follows the meta unless the count is 0.
@@ -81,8 +81,8 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
     let reply = array(reply)?;
     let [
         packed,
-        left,
-        now,
+        left_ms,
+        now_ms,
         tasks,
         record,
         Value::Array(keys),
@@ -104,9 +104,9 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
         .map(|key| Ok(ScopeKey::from_stored(text(key)?)))
         .collect::<Result<Vec<_>, StoreError>>()?;
     keys.sort_unstable();
-    let expires_ms = match left {
+    let expires_ms = match left_ms {
         Value::Int(-1) => None,
-        left => Some(integer(now)? + integer(left)?),
+        left_ms => Some(integer(now_ms)? + integer(left_ms)?),
     };
     Ok(Some(ScopeView {
         stamp: meta.stamp,
@@ -135,12 +135,12 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
     }))
 }
 
-pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> {
+pub(super) fn item_position(reply: Value) -> Result<Option<ItemPosition>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);
     }
     match &array(reply)?[..] {
-        [seq, is_removed] => Ok(Some(ItemPlace {
+        [seq, is_removed] => Ok(Some(ItemPosition {
             seq: integer(seq)?,
             is_removed: is_done(is_removed)?,
         })),
@@ -152,17 +152,17 @@ pub(super) fn item(entry: &Value) -> Result<StoredItem, StoreError> {
     let Value::Array(entry) = entry else {
         return Err(UNKNOWN);
     };
-    let [place, Value::Array(fields)] = &entry[..] else {
+    let [entry_id, Value::Array(fields)] = &entry[..] else {
         return Err(UNKNOWN);
     };
     let [_, at, _, id, _, value] = &fields[..] else {
         return Err(CORRUPT);
     };
-    let (seq, _) = text(place)?.split_once('-').ok_or(UNKNOWN)?;
-    kept(seq, at, id, value)
+    let (seq, _) = text(entry_id)?.split_once('-').ok_or(UNKNOWN)?;
+    stored_item(seq, at, id, value)
 }
 
-fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, StoreError> {
+fn stored_item(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, StoreError> {
     Ok(StoredItem {
         seq: seq.parse().map_err(|_| UNKNOWN)?,
         id: text(id)?.parse().map_err(|_| CORRUPT)?,
@@ -189,7 +189,7 @@ pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
 
 pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritten, WriteError> {
     let reply = accepted(array(reply)?, write.policy)?;
-    let [_, replayed, packed, answers, places, rest @ ..] = &reply[..] else {
+    let [_, replayed, packed, answers, positions, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
     // answers that earlier versions remembered have no removed items
@@ -199,13 +199,13 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
     };
     let meta = Meta::read(bytes(packed)?)?;
     let answers = parts(text(answers)?).map(answer);
-    let places = parts(text(places)?).map(appended);
+    let positions = parts(text(positions)?).map(appended);
     Ok(ScopeWritten {
         stamp: meta.stamp,
         kv_bytes: meta.kv_bytes,
         keys: meta.keys,
         answers: answers.collect::<Result<_, _>>()?,
-        appended: places.collect::<Result<_, _>>()?,
+        appended: positions.collect::<Result<_, _>>()?,
         removed,
         taken: taken.chunks(4).map(taken_item).collect::<Result<_, _>>()?,
         replayed: is_done(replayed)?,
@@ -214,15 +214,15 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
 
 fn taken_item(item: &[Value]) -> Result<StoredItem, StoreError> {
     match item {
-        [seq, at, id, value] => kept(text(seq)?, at, id, value),
+        [seq, at, id, value] => stored_item(text(seq)?, at, id, value),
         _ => Err(UNKNOWN),
     }
 }
 
 pub(crate) fn ended(reply: Value) -> Result<Answered<bool>, WriteError> {
     match &unless_refused(array(reply)?)?[..] {
-        [_, replayed, was_there] => Ok(Answered {
-            answer: is_done(was_there)?,
+        [_, replayed, existed] => Ok(Answered {
+            answer: is_done(existed)?,
             replayed: is_done(replayed)?,
         }),
         _ => Err(UNKNOWN.into()),

@@ -42,10 +42,10 @@ pub(super) fn page(reply: Value) -> Result<Option<HistoryPage>, StoreError> {
         return Ok(None);
     }
     let reply = array(reply)?;
-    let [packed, is_there, Value::Array(items)] = &reply[..] else {
+    let [packed, exists, Value::Array(items)] = &reply[..] else {
         return Err(UNKNOWN);
     };
-    if !is_done(is_there)? {
+    if !is_done(exists)? {
         return Ok(None);
     }
     Ok(Some(HistoryPage {

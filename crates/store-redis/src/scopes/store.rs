@@ -10,7 +10,7 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{Access, Life, ThreadId};
 use threadkeep_store::{
-    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd,
+    Answered, Archives, HistoryFrom, HistoryPage, ItemPosition, Originals, Reader, ScopeEnd,
     ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
@@ -21,7 +21,7 @@ impl Scopes for RedisStore {
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError> {
-        let cmd = self.reading_scope(&self.names.scope(scope), parts);
+        let cmd = self.read_scope_command(&self.names.scope(scope), parts);
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(replies::view(reply, parts)?)
     }
@@ -39,7 +39,10 @@ impl Scopes for RedisStore {
             touch: reader.touch,
             ..ScopeParts::NONE
         };
-        let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];
+        let cmds = [
+            self.read_scope_command(&keys, &parts),
+            range(&keys, from, limit),
+        ];
         let [view, items] = self.link.calls().read_all(cmds).await?;
         let Some(view) = replies::view(unless_access_refused(view)?, &parts)? else {
             return Ok(None);
@@ -57,8 +60,8 @@ impl Scopes for RedisStore {
         reader: Reader,
     ) -> Result<Option<Vec<Segment>>, WriteError> {
         let keys = self.names.scope(scope);
-        let mut cmd = self.reading_history(Script::ReadSegments, &keys, reader.access);
-        cmd.arg(arguments::peeks(reader));
+        let mut cmd = self.read_history_command(Script::ReadSegments, &keys, reader.access);
+        cmd.arg(arguments::touch_flag(reader));
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(segments::read(reply)?)
     }
@@ -67,19 +70,19 @@ impl Scopes for RedisStore {
         &self,
         scope: &ScopeId,
         reader: Reader,
-        which: Originals,
+        selection: Originals,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         let keys = self.names.scope(scope);
-        let mut cmd = self.reading_history(Script::ReadOriginals, &keys, reader.access);
-        let (_, first, way) = way(from);
-        cmd.arg(arguments::peeks(reader))
-            .arg(match which {
+        let mut cmd = self.read_history_command(Script::ReadOriginals, &keys, reader.access);
+        let (_, first, end) = bounds(from);
+        cmd.arg(arguments::touch_flag(reader))
+            .arg(match selection {
                 Originals::All => 0,
                 Originals::OfSegment(number) => number,
             })
-            .arg(if way == "+" { "f" } else { "b" })
+            .arg(if end == "+" { "f" } else { "b" })
             .arg(first)
             .arg(limit.min(i64::MAX as usize));
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
@@ -91,12 +94,12 @@ impl Scopes for RedisStore {
         scope: &ScopeId,
         access: Access,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, WriteError> {
+    ) -> Result<Option<ItemPosition>, WriteError> {
         let keys = self.names.scope(scope);
-        let mut cmd = self.reading_history(Script::FindItem, &keys, access);
+        let mut cmd = self.read_history_command(Script::FindItem, &keys, access);
         cmd.arg(id.as_str());
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
-        Ok(replies::item_place(reply)?)
+        Ok(replies::item_position(reply)?)
     }
 
     async fn write_scope(
@@ -134,7 +137,7 @@ impl Scopes for RedisStore {
                     .map_or_else(String::new, |version| version.to_string()),
             )
             .arg(arguments::turn(end.turn))
-            .arg(arguments::who(end.access))
+            .arg(arguments::encode_access(end.access))
             .arg(idempotency(end.idempotency));
         replies::ended(self.link.calls().write(cmd).await?)
     }
@@ -164,15 +167,15 @@ impl RedisStore {
         step: Option<&StepOfResponse<'_>>,
     ) -> Result<Value, StoreError> {
         let calls = self.link.calls();
-        let mark = &self.names.watch_all;
-        let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
+        let key = &self.names.watch_all;
+        let logs_all = self.interest.logs_all(&calls, key, self.ahead()).await?;
         let keys = self.names.scope(scope);
-        let (script, more) = match step {
+        let (script, extra_keys) = match step {
             None => (Script::WriteScope, 0),
             Some(_) => (Script::WriteScopeInResponse, 1),
         };
         loop {
-            let mut cmd = script.call(5 + usize::from(keys.thread.is_some()) + more);
+            let mut cmd = script.call(5 + usize::from(keys.thread.is_some()) + extra_keys);
             cmd.arg(&keys.scope)
                 .arg(&keys.history)
                 .arg(&keys.ids)
@@ -214,15 +217,20 @@ impl RedisStore {
         }
     }
 
-    fn reading_history(&self, script: Script, keys: &ScopeKeys<'_>, access: Access) -> Command {
+    fn read_history_command(
+        &self,
+        script: Script,
+        keys: &ScopeKeys<'_>,
+        access: Access,
+    ) -> Command {
         let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
         add_thread(&mut cmd, keys);
-        cmd.arg(self.ahead()).arg(arguments::who(access));
+        cmd.arg(self.ahead()).arg(arguments::encode_access(access));
         cmd
     }
 
-    fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
+    fn read_scope_command(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
         let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
         add_thread(&mut cmd, keys);
@@ -237,17 +245,17 @@ fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
     }
 }
 
-fn way(from: HistoryFrom) -> (&'static str, String, &'static str) {
-    let (name, place, to) = match from {
-        HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
-        HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
+fn bounds(from: HistoryFrom) -> (&'static str, String, &'static str) {
+    let (name, first, to) = match from {
+        HistoryFrom::After(seq) => ("XRANGE", seq.saturating_add(1), "+"),
+        HistoryFrom::Before(seq) => ("XREVRANGE", seq.saturating_sub(1), "-"),
     };
-    (name, format!("{place}-0"), to)
+    (name, format!("{first}-0"), to)
 }
 
 /// Reads a range of a history without a script, because the values can be large.
 fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
-    let (name, from, to) = way(from);
+    let (name, from, to) = bounds(from);
     let mut cmd = command(name);
     cmd.arg(&keys.history)
         .arg(from)

@@ -6,23 +6,23 @@ use threadkeep_trace as trace;
 
 /// Maximum duration, more than 4,000 years. A time plus this duration still fits into a stored time, and Redis accepts
 /// the sum as an expiry.
-const LONGEST_MS: u64 = 1 << 47;
+const DURATION_MS_MAX: u64 = 1 << 47;
 /// Maximum TTL, about 34 years. A TTL is stored in 5 bytes.
-const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
+const TTL_MS_MAX: u64 = (1 << 40) - 1;
 
 pub(crate) fn bounded_ms(time: Duration) -> u64 {
-    millis(time).min(LONGEST_MS)
+    millis(time).min(DURATION_MS_MAX)
 }
 
 pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
-    millis(ttl).min(LONGEST_TTL_MS)
+    millis(ttl).min(TTL_MS_MAX)
 }
 
 /// Returns the maximum lifetime of an archive: as long as clients can read the archive or the log may contain its
 /// event. The archive is swept before it expires if possible.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
-    let longest = retention.archive.max(retention.log_at_most());
+    let longest = retention.archive.max(retention.log_max());
     bounded_ms(longest.saturating_add(MARGIN))
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
 }
 
 /// Encodes which threads a caller may use: see `touch` in `lua/shared/prelude.lua`.
-pub(crate) fn who(access: Access) -> String {
+pub(crate) fn encode_access(access: Access) -> String {
     match access {
         Access::All => String::new(),
         Access::Unowned => "-".into(),

@@ -14,9 +14,9 @@ pub(crate) struct Header {
     pub(crate) tail: u64,
     pub(crate) first: u64,
     next: u64,
-    /// Total size of all elements, including their separators.
+    /// Number of bytes of the head chunk before its first remaining element.
     skip: usize,
-    /// Size of all elements with their separators.
+    /// Total size of the elements, including their separators.
     pub(crate) bytes: usize,
 }
 

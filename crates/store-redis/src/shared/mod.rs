@@ -9,7 +9,9 @@ pub(super) mod step;
 
 use elements::write_chunks;
 
-pub(super) use arguments::{bounded_ms, idempotency, precondition, put, trace, turn, who};
+pub(super) use arguments::{
+    bounded_ms, encode_access, idempotency, precondition, put, trace, turn,
+};
 pub(super) use elements::{Header, cut, ordinal, write_plain};
 pub(super) use meta::{Meta, take};
 pub(super) use packed_id::unpack_id;

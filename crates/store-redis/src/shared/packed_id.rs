@@ -5,7 +5,7 @@ use crate::transport::UNKNOWN;
 
 const RANDOM_BYTES: usize = 16;
 
-/// Reads an id that `pack_id` in `lua/shared/index.lua` packed.
+/// Parses an id that `pack_id` in `lua/shared/index.lua` packed.
 pub(crate) fn unpack_id(packed: &[u8]) -> Result<ThreadId, StoreError> {
     let id = match packed.len() {
         RANDOM_BYTES => format!("thrd_{}", hex::encode(packed)),
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_id_takes_16_bytes_and_any_other_its_text() {
+    fn a_random_id_is_packed_into_16_bytes_and_any_other_id_is_text() {
         let read = |packed: &[u8]| unpack_id(packed).map(|id| id.to_string());
         let other = format!("thrd_{}", "Z".repeat(40));
 

@@ -31,11 +31,11 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
     };
     members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
     // the size in the meta is trusted only up to the number of bytes received
-    let came = fields
+    let received = fields
         .iter()
         .map(|(field, value)| field.len() + value.len());
-    let came_bytes = came.sum::<usize>() + members.len() + 2;
-    let mut out = Vec::with_capacity(came_bytes.min(meta.size_bytes as usize));
+    let received_bytes = received.sum::<usize>() + members.len() + 2;
+    let mut out = Vec::with_capacity(received_bytes.min(meta.size_bytes as usize));
     out.push(b'{');
     for (index, (_, field, value)) in members.into_iter().enumerate() {
         if index > 0 {
@@ -56,7 +56,7 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
     Ok(Some((meta, out.into())))
 }
 
-pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole)>, StoreError> {
+pub(crate) fn assemble_content(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole)>, StoreError> {
     let Some((meta, state)) = assemble(fields)? else {
         return Ok(None);
     };
@@ -90,10 +90,10 @@ pub(crate) fn values(reply: &Value) -> Result<Option<Found<Vec<Option<Bytes>>>>,
         Value::Array(parts) => {
             let (header, chunks) = parts.split_first().ok_or(UNKNOWN)?;
             let header = Header::read(bytes(header)?)?;
-            let came = chunks
+            let received = chunks
                 .iter()
                 .map(|chunk| bytes(chunk).map_or(0, <[u8]>::len));
-            let mut out = Vec::with_capacity(came.sum::<usize>().min(header.bytes) + 1);
+            let mut out = Vec::with_capacity(received.sum::<usize>().min(header.bytes) + 1);
             write_chunks(&header, chunks.iter().map(bytes), &mut out)?;
             Ok(Some(out.into()))
         }

@@ -10,7 +10,7 @@ use crate::{BUCKETS, RedisStore, Script, Unreadable};
 use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Json, Life, Thread, ThreadId, ThreadPolicy};
 use threadkeep_store::{
-    Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
+    Archive, ArchiveHead, ArchivePage, ArchivePosition, Archives, StoreError, WriteError, millis,
 };
 
 const CORRUPT: StoreError = StoreError::Corrupt("an archive of an unknown form");
@@ -26,8 +26,8 @@ impl Archives for RedisStore {
             return Ok(None);
         };
         let retention_ms = millis(self.retention.archive);
-        let over_ms = found.archive.head.archived_ms.saturating_add(retention_ms);
-        let is_kept = !found.is_restored && over_ms > self.now_ms().await?;
+        let expires_ms = found.archive.head.archived_ms.saturating_add(retention_ms);
+        let is_kept = !found.is_restored && expires_ms > self.now_ms().await?;
         Ok(is_kept.then_some(found.archive))
     }
 
@@ -38,15 +38,15 @@ impl Archives for RedisStore {
 
     async fn list_archives(
         &self,
-        after: &ArchivePlace,
+        after: &ArchivePosition,
         limit: usize,
     ) -> Result<ArchivePage, StoreError> {
         let now_ms = self.now_ms().await?;
         // an archive of exactly that age has expired
         let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive)) + 1;
         let listed = self.list_members(after, oldest_ms, limit).await?;
-        let next = listed.is_more.then(|| match listed.members.last() {
-            Some((archived_ms, id, life)) => ArchivePlace {
+        let next = listed.has_more.then(|| match listed.members.last() {
+            Some((archived_ms, id, life)) => ArchivePosition {
                 archived_ms: *archived_ms,
                 archive: Some((*id, *life)),
             },
@@ -92,7 +92,7 @@ type Member = (u64, ThreadId, Life);
 
 struct IndexPart {
     members: Vec<Member>,
-    is_more: bool,
+    has_more: bool,
 }
 
 impl RedisStore {
@@ -119,12 +119,12 @@ impl RedisStore {
         id: &ThreadId,
         key: &str,
     ) -> Result<Option<FoundArchive>, StoreError> {
-        let mut left = command("PTTL");
-        left.arg(key);
+        let mut ttl = command("PTTL");
+        ttl.arg(key);
         let mut fields = command("HGETALL");
         fields.arg(key);
-        let [left, fields] = self.link.calls().read_all([left, fields]).await?;
-        if !self.is_there(&left) {
+        let [ttl, fields] = self.link.calls().read_all([ttl, fields]).await?;
+        if !self.key_exists(&ttl) {
             return Ok(None);
         }
         let fields = Fields::Read(fields);
@@ -148,15 +148,15 @@ impl RedisStore {
         }))
     }
 
-    /// Returns whether a key with the TTL `left` exists. Allows for the clock offset that tests may set.
-    pub(crate) fn is_there(&self, left: &Value) -> bool {
-        integer(left).is_ok_and(|left| left > self.ahead())
+    /// Returns whether a key with the TTL `ttl` exists. Allows for the clock offset that tests may set.
+    pub(crate) fn key_exists(&self, ttl: &Value) -> bool {
+        integer(ttl).is_ok_and(|ttl_ms| ttl_ms > self.ahead())
     }
 
     /// Reads the index members after `after` from all buckets, up to the last position that was read in every bucket.
     async fn list_members(
         &self,
-        after: &ArchivePlace,
+        after: &ArchivePosition,
         oldest_ms: u64,
         limit: usize,
     ) -> Result<IndexPart, StoreError> {
@@ -178,22 +178,25 @@ impl RedisStore {
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
-        // The list is complete up to `known`. A bucket that returned a full portion may have more members after its
-        // last one, and `known` is the earliest of these last members.
-        let mut known: Option<Member> = None;
+        // The list is complete up to `read_to`. A bucket that returned a full portion may have more members after its
+        // last one, and `read_to` is the earliest of these last members.
+        let mut read_to: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;
-            let found = members_with_scores(&reply, &self.unreadable);
-            let last = found.last().filter(|_| reply.len() == 2 * each).copied();
-            known = known.into_iter().chain(last).min();
-            members.extend(found);
+            let bucket_members = members_with_scores(&reply, &self.unreadable);
+            let last = bucket_members
+                .last()
+                .filter(|_| reply.len() == 2 * each)
+                .copied();
+            read_to = read_to.into_iter().chain(last).min();
+            members.extend(bucket_members);
         }
         members.sort_unstable();
-        let is_known = |member: &&Member| known.is_none_or(|known| **member <= known);
-        let count = members.iter().take_while(is_known).count().min(limit);
-        let is_more = count < members.len() || known.is_some();
+        let is_read = |member: &&Member| read_to.is_none_or(|read_to| **member <= read_to);
+        let count = members.iter().take_while(is_read).count().min(limit);
+        let has_more = count < members.len() || read_to.is_some();
         members.truncate(count);
-        Ok(IndexPart { members, is_more })
+        Ok(IndexPart { members, has_more })
     }
 
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
@@ -224,11 +227,11 @@ impl RedisStore {
                     return Err(UNKNOWN);
                 };
                 // the archive may have been restored or swept after it was listed
-                let is_there = *restored == Value::Nil;
+                let is_current = *restored == Value::Nil;
                 let about: &[Value; 5] = about.try_into().map_err(|_| UNKNOWN)?;
                 let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));
                 let found = self.unreadable.skip_one("archives", found).flatten();
-                heads.extend(found.filter(|head| is_there && head.life == *life));
+                heads.extend(found.filter(|head| is_current && head.life == *life));
             }
         }
         Ok(heads)

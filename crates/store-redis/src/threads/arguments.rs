@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::operations;
 use crate::Script;
 pub(crate) use crate::shared::arguments::{
-    archive_ms, bounded_ms, idempotency, precondition, put, trace, ttl_ms, turn, who,
+    archive_ms, bounded_ms, encode_access, idempotency, precondition, put, trace, ttl_ms, turn,
 };
 use crate::shared::member::plain_text;
 use crate::transport::Command;
@@ -42,14 +42,14 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
         .arg(old)
         .arg(tombstone(write.tombstone))
         .arg(turn(write.conditions.turn))
-        .arg(owner(write.owner, write.has_place))
+        .arg(owner(write.owner, write.has_reservation))
         .arg(trace());
     operations::add(cmd, write.guards, write.operations);
 }
 
-pub(crate) fn write_with_history(cmd: &mut Command, of: &Write<'_>, context: &WriteContext) {
-    write(cmd, of, context);
-    operations::add_items(cmd, of.operations, of.history);
+pub(crate) fn write_with_history(cmd: &mut Command, list: &Write<'_>, context: &WriteContext) {
+    write(cmd, list, context);
+    operations::add_items(cmd, list.operations, list.history);
 }
 
 pub(crate) struct Fast<'a> {
@@ -72,7 +72,7 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
         && write.metadata.is_none()
         && write.ttl.is_none()
         && write.conditions.precondition.is_none()
-        && !matches!(write.tombstone, Tombstone::HeededAfter(_))
+        && !matches!(write.tombstone, Tombstone::EnforcedAfter(_))
         && write.conditions.turn.is_none()
         && write.conditions.idempotency.is_none()
         && !write.describe;
@@ -113,7 +113,7 @@ pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
     put(&mut packed, whole_seconds(retention.grace), 4);
     put(&mut packed, archive_ms(retention), 6);
     put(&mut packed, context.logs_all.into(), 1);
-    packed.extend_from_slice(who(write.conditions.access).as_bytes());
+    packed.extend_from_slice(encode_access(write.conditions.access).as_bytes());
     packed
 }
 
@@ -134,9 +134,9 @@ pub(crate) fn whole_seconds(time: Duration) -> u64 {
 
 fn tombstone(tombstone: Tombstone) -> Vec<u8> {
     match tombstone {
-        Tombstone::Heeded => Vec::new(),
+        Tombstone::Enforced => Vec::new(),
         Tombstone::Ignored => b"I".to_vec(),
-        Tombstone::HeededAfter(life) => {
+        Tombstone::EnforcedAfter(life) => {
             let mut packed = b"A".to_vec();
             put(&mut packed, life.0, 8);
             packed
@@ -144,8 +144,8 @@ fn tombstone(tombstone: Tombstone) -> Vec<u8> {
     }
 }
 
-pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
-    let with = |kind, owner| format!("{kind}{}", tagged(owner, has_place));
+pub(crate) fn owner(change: OwnerChange<'_>, has_reservation: bool) -> String {
+    let with = |kind, owner| format!("{kind}{}", tagged(owner, has_reservation));
     match change {
         OwnerChange::None => String::new(),
         OwnerChange::Bind(owner) => with("B", owner),
@@ -154,11 +154,16 @@ pub(crate) fn owner(change: OwnerChange<'_>, has_place: bool) -> String {
     }
 }
 
-/// Encodes whether the owner has room for another thread. Appends the tag and the text of the owner.
-pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
-    format!("{}{}{}", place(has_place), owner.tag(), owner.as_str())
+/// Encodes whether the owner has a reservation for another thread. Appends the tag and the text of the owner.
+pub(crate) fn tagged(owner: &Owner, has_reservation: bool) -> String {
+    format!(
+        "{}{}{}",
+        reservation_flag(has_reservation),
+        owner.tag(),
+        owner.as_str()
+    )
 }
 
-pub(crate) fn place(has_place: bool) -> &'static str {
-    if has_place { "+" } else { "-" }
+pub(crate) fn reservation_flag(has_reservation: bool) -> &'static str {
+    if has_reservation { "+" } else { "-" }
 }

@@ -27,7 +27,7 @@ impl Checkpoints for RedisStore {
         name: Option<&CheckpointName>,
         conditions: &Conditions,
     ) -> Result<CheckpointSaved, WriteError> {
-        let mut cmd = self.changing(Script::SaveCheckpoint, id, conditions);
+        let mut cmd = self.checkpoint_command(Script::SaveCheckpoint, id, conditions);
         cmd.arg(name.map_or("", CheckpointName::as_str))
             .arg(u64::from(CHECKPOINTS_MAX))
             .arg(CHECKPOINTS_MAX_BYTES);
@@ -59,7 +59,7 @@ impl Checkpoints for RedisStore {
         cmd.arg(bucket.thread(id))
             .arg(bucket.checkpoints(id))
             .arg(self.ahead())
-            .arg(arguments::who(access));
+            .arg(arguments::encode_access(access));
         match unless_access_refused(self.link.calls().read(cmd).await?)? {
             Value::Nil => Ok(None),
             reply => Ok(Some(heads(&array(reply)?)?)),
@@ -81,10 +81,10 @@ impl Checkpoints for RedisStore {
         let mut fields = command("HGETALL");
         fields.arg(self.names.bucket_of(id).checkpoint(id, number));
         let fields = Fields::Read(self.link.calls().read(fields).await?);
-        let found = state::assemble_whole(&fields.pairs()?)?;
+        let checkpoint = state::assemble_content(&fields.pairs()?)?;
         // otherwise the checkpoint was deleted meanwhile, or its thread has ended
-        let found = found.filter(|(meta, _)| meta.stamp.life == stamp.life);
-        Ok(found.map(|(_, content)| Found {
+        let checkpoint = checkpoint.filter(|(meta, _)| meta.stamp.life == stamp.life);
+        Ok(checkpoint.map(|(_, content)| Found {
             stamp,
             content: Checkpoint { head, content },
         }))
@@ -108,7 +108,7 @@ impl Checkpoints for RedisStore {
             .arg(arguments::precondition(write.conditions.precondition))
             .arg(arguments::idempotency(write.conditions.idempotency))
             .arg(arguments::turn(write.conditions.turn))
-            .arg(arguments::owner(write.owner, write.has_place))
+            .arg(arguments::owner(write.owner, write.has_reservation))
             .arg(u64::from(number))
             .arg(if write.describe { "d" } else { "" })
             .arg(arguments::trace());
@@ -122,7 +122,7 @@ impl Checkpoints for RedisStore {
         number: u32,
         conditions: &Conditions,
     ) -> Result<CheckpointDeleted, WriteError> {
-        let mut cmd = self.changing(Script::DeleteCheckpoint, id, conditions);
+        let mut cmd = self.checkpoint_command(Script::DeleteCheckpoint, id, conditions);
         cmd.arg(u64::from(number));
         let reply = unless_refused(array(self.link.calls().write(cmd).await?)?)?;
         let [_, replayed, meta] = &reply[..] else {
@@ -136,7 +136,12 @@ impl Checkpoints for RedisStore {
 }
 
 impl RedisStore {
-    fn changing(&self, script: Script, id: &ThreadId, conditions: &Conditions) -> Command {
+    fn checkpoint_command(
+        &self,
+        script: Script,
+        id: &ThreadId,
+        conditions: &Conditions,
+    ) -> Command {
         let bucket = self.names.bucket_of(id);
         let mut cmd = script.call(3);
         cmd.arg(bucket.thread(id))

@@ -14,7 +14,7 @@ use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
 /// Maximum number of notifications that are kept for a slow receiver. If it falls further behind, it misses the oldest.
-const KEPT: usize = 1_024;
+const BUFFERED_MAX: usize = 1_024;
 /// How long a subscription may go without a message before it is replaced. Its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    told: broadcast::Sender<ThreadId>,
+    ended: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
     /// Locked for writing while a task checks whether it should end, so that no receiver is left without a task.
     gate: RwLock<()>,
@@ -34,7 +34,7 @@ struct Shared {
 impl Default for EndedTurns {
     fn default() -> Self {
         Self(Arc::new(Shared {
-            told: broadcast::Sender::new(KEPT),
+            ended: broadcast::Sender::new(BUFFERED_MAX),
             is_running: AtomicBool::new(false),
             gate: RwLock::default(),
         }))
@@ -44,7 +44,7 @@ impl Default for EndedTurns {
 impl EndedTurns {
     pub(crate) fn listen(&self, link: &Arc<Link>, channel: &str) -> broadcast::Receiver<ThreadId> {
         let _gate = self.0.gate.read().unwrap_or_else(PoisonError::into_inner);
-        let receiver = self.0.told.subscribe();
+        let receiver = self.0.ended.subscribe();
         if !self.0.is_running.swap(true, Ordering::AcqRel) {
             let task = Arc::clone(&self.0).run(Arc::clone(link), channel.to_owned());
             tokio::spawn(task);
@@ -57,7 +57,7 @@ impl Shared {
     async fn run(self: Arc<Self>, link: Arc<Link>, channel: String) {
         while !self.is_over() {
             match timeout(link.timeout(), subscribe(&link, &channel)).await {
-                Ok(Ok(subscription)) => self.pass_on(subscription).await,
+                Ok(Ok(subscription)) => self.forward(subscription).await,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "cannot listen to the ends of turns");
                     sleep(PAUSE).await;
@@ -70,28 +70,28 @@ impl Shared {
     /// Returns whether no receiver is left. If so, the next receiver starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
-        let is_over = self.told.receiver_count() == 0;
+        let is_over = self.ended.receiver_count() == 0;
         if is_over {
             self.is_running.store(false, Ordering::Release);
         }
         is_over
     }
 
-    async fn pass_on(&self, mut subscription: PubSub) {
+    async fn forward(&self, mut subscription: PubSub) {
         let mut messages = subscription.on_message();
         while let Ok(Some(message)) = timeout(SILENCE_MAX, messages.next()).await {
             let id = message.get_payload_bytes();
             let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
             if let Some(id) = id {
-                self.told.send(id).ok();
+                self.ended.send(id).ok();
             }
         }
     }
 }
 
 async fn subscribe(link: &Link, channel: &str) -> Result<PubSub, RedisError> {
-    let place = link.locate().await?;
-    let mut subscription = redis::Client::open(place)?.get_async_pubsub().await?;
+    let address = link.locate().await?;
+    let mut subscription = redis::Client::open(address)?.get_async_pubsub().await?;
     subscription.subscribe(channel).await?;
     Ok(subscription)
 }

@@ -14,12 +14,12 @@ use threadkeep_domain::{Life, OwnerTag};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
 
 /// Maximum number of commands sent together. Redis serves no other client until it has run all of them.
-const AT_ONCE: usize = 8;
-const ERASED: u64 = 12;
-const LIVES: u64 = 400;
+const COMMAND_BATCH: usize = 8;
+const IDS_MAX: u64 = 12;
+const LIVES_MAX: u64 = 400;
 /// Limits for one script: the number of events to check, and the total size of the key names in those events.
-const PURGED: u64 = 128;
-const PURGED_BYTES: u64 = 256 * 1_024;
+const EVENTS_MAX: u64 = 128;
+const EVENT_BYTES_MAX: u64 = 256 * 1_024;
 /// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.
 const COPY_TTL: Duration = Duration::from_secs(2);
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
@@ -50,10 +50,10 @@ impl Erasure for RedisStore {
                 .arg(owner.to_string())
                 .arg(arguments::bounded_ms(tombstone))
                 .arg(arguments::archive_ms(&self.retention))
-                .arg(ERASED);
+                .arg(IDS_MAX);
             cmd
         });
-        for reply in self.in_portions(cmds.collect()).await? {
+        for reply in self.run_in_batches(cmds.collect()).await? {
             let [threads, archives] = &array(reply)?[..] else {
                 return Err(UNKNOWN);
             };
@@ -71,7 +71,7 @@ impl Erasure for RedisStore {
             let mut cmd = command("ZRANGE");
             cmd.arg(bucket.erased(owner))
                 .arg(0)
-                .arg(LIVES - 1)
+                .arg(LIVES_MAX - 1)
                 .arg("WITHSCORES");
             cmd
         });
@@ -79,7 +79,7 @@ impl Erasure for RedisStore {
             self.confirm_all().await?;
         }
         let mut lives = Vec::new();
-        for reply in self.in_portions(cmds.collect()).await? {
+        for reply in self.run_in_batches(cmds.collect()).await? {
             for pair in array(reply)? {
                 lives.push(life(pair)?);
             }
@@ -94,8 +94,8 @@ impl Erasure for RedisStore {
             *start = life.logged_from_ms().min(*start);
         }
         let buckets: Vec<_> = starts.into_iter().collect();
-        for some in buckets.chunks(AT_ONCE) {
-            let purged = some.iter().map(|(bucket, from_ms)| {
+        for batch in buckets.chunks(COMMAND_BATCH) {
+            let purged = batch.iter().map(|(bucket, from_ms)| {
                 let bucket = &self.names.buckets()[*bucket];
                 self.purge_bucket(bucket, owner, *from_ms)
             });
@@ -105,18 +105,18 @@ impl Erasure for RedisStore {
     }
 
     async fn forget_lives(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError> {
-        let mut of_bucket: BTreeMap<usize, Command> = BTreeMap::new();
+        let mut by_bucket: BTreeMap<usize, Command> = BTreeMap::new();
         for life in lives {
             let number = bucket_number(&life.id);
-            let cmd = of_bucket.entry(number).or_insert_with(|| {
+            let cmd = by_bucket.entry(number).or_insert_with(|| {
                 let mut cmd = command("ZREM");
                 cmd.arg(self.names.buckets()[number].erased(owner));
                 cmd
             });
             cmd.arg(name(life));
         }
-        let cmds = of_bucket.into_values().collect();
-        self.in_portions(cmds).await.map(drop)
+        let cmds = by_bucket.into_values().collect();
+        self.run_in_batches(cmds).await.map(drop)
     }
 }
 
@@ -131,14 +131,14 @@ impl RedisStore {
             cmd.args(keys(bucket));
             cmd
         });
-        let found = self.background.calls().read_many(cmds).await?;
-        let mut with = Vec::new();
-        for (bucket, found) in buckets.iter().zip(found) {
-            if integer(&found)? > 0 {
-                with.push(bucket);
+        let counts = self.background.calls().read_many(cmds).await?;
+        let mut matching = Vec::new();
+        for (bucket, count) in buckets.iter().zip(counts) {
+            if integer(&count)? > 0 {
+                matching.push(bucket);
             }
         }
-        Ok(with)
+        Ok(matching)
     }
 
     /// Removes the events of an owner's erased lives from a log. Copies the log only if it may contain such events.
@@ -160,8 +160,8 @@ impl RedisStore {
                 .arg(bucket.erased(owner))
                 .arg(&name)
                 .arg(&from)
-                .arg(PURGED)
-                .arg(PURGED_BYTES)
+                .arg(EVENTS_MAX)
+                .arg(EVENT_BYTES_MAX)
                 .arg(millis(COPY_TTL));
             match self.background.calls().read(cmd).await? {
                 Value::Int(1) => return Ok(()),
@@ -187,8 +187,8 @@ impl RedisStore {
                 .arg(bucket.erased(owner))
                 .arg(&bucket.horizon)
                 .arg(&from)
-                .arg(PURGED)
-                .arg(PURGED_BYTES);
+                .arg(EVENTS_MAX)
+                .arg(EVENT_BYTES_MAX);
             let reply = array(self.background.calls().read(cmd).await?)?;
             let [found, next @ ..] = &reply[..] else {
                 return Err(UNKNOWN);
@@ -203,12 +203,12 @@ impl RedisStore {
         }
     }
 
-    async fn in_portions(&self, cmds: Vec<Command>) -> Result<Vec<Value>, StoreError> {
+    async fn run_in_batches(&self, cmds: Vec<Command>) -> Result<Vec<Value>, StoreError> {
         let mut replies = Vec::with_capacity(cmds.len());
         let mut cmds = cmds.into_iter().peekable();
         while cmds.peek().is_some() {
-            let portion = cmds.by_ref().take(AT_ONCE);
-            replies.extend(self.background.calls().read_many(portion).await?);
+            let batch = cmds.by_ref().take(COMMAND_BATCH);
+            replies.extend(self.background.calls().read_many(batch).await?);
         }
         Ok(replies)
     }

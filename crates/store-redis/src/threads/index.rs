@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::owned_places::id;
+use super::owned_positions::id;
 use crate::shared::unpack_id;
 use crate::transport::{UNKNOWN, bytes, text};
 use crate::unreadable::Unreadable;

@@ -120,7 +120,7 @@ fn add_operation<'a>(
     }
 }
 
-/// Adds a large array in chunks, because scripts do not parse values.
+/// Adds a large array to the arguments, split into chunks. The script cannot split it, because scripts do not parse JSON.
 fn add_array(cmd: &mut Command, number: usize, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")

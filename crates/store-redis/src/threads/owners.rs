@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::index::{Part, read_part};
-use super::owned_places::portion;
+use super::owned_positions::portion;
 use super::{arguments, replies};
 use crate::shared::Meta;
 use crate::transport::{Command, UNKNOWN, array, bytes, command, integer};
@@ -17,12 +17,12 @@ use crate::{RedisStore, Script};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 use threadkeep_store::merged::merge;
 use threadkeep_store::{
-    HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
-    millis,
+    HistoryPreview, OwnedPosition, OwnerUsage, Owners, ReservationToken, StoreError, ThreadOrder,
+    ThreadPage, millis,
 };
 
 /// Maximum number of threads in a bucket that one script counts. The script takes less than a millisecond.
-const MEASURED: u64 = 400;
+const MEASURE_BATCH: u64 = 400;
 
 #[async_trait]
 impl Owners for RedisStore {
@@ -30,14 +30,14 @@ impl Owners for RedisStore {
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        after: Option<&OwnedPlace>,
+        after: Option<&OwnedPosition>,
         limit: usize,
-    ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
-        let (places, next) = self.owned_places(owner, order, after, limit).await?;
-        let ids: Vec<_> = places.iter().map(|(_, id)| *id).collect();
+    ) -> Result<ThreadPage<OwnedPosition>, StoreError> {
+        let (positions, next) = self.owned_positions(owner, order, after, limit).await?;
+        let ids: Vec<_> = positions.iter().map(|(_, id)| *id).collect();
         let heads = self.heads(&ids, Some(owner)).await?;
         Ok(ThreadPage {
-            threads: present(&places, heads),
+            threads: present(&positions, heads),
             next,
         })
     }
@@ -109,12 +109,12 @@ impl Owners for RedisStore {
         }
     }
 
-    async fn glance_histories(
+    async fn preview_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
-    ) -> Result<Vec<Option<HistoryGlance>>, StoreError> {
-        self.glances(ids, opening).await
+    ) -> Result<Vec<Option<HistoryPreview>>, StoreError> {
+        self.previews(ids, opening).await
     }
 
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError> {
@@ -127,7 +127,7 @@ impl Owners for RedisStore {
                 cmd.arg(bucket.owned(owner, ThreadOrder::Created))
                     .arg(self.ahead())
                     .arg(from)
-                    .arg(MEASURED);
+                    .arg(MEASURE_BATCH);
                 cmd
             });
             let replies = self
@@ -142,12 +142,12 @@ impl Owners for RedisStore {
                 };
                 owned.threads += integer(threads)?;
                 owned.size_bytes += integer(bytes)?;
-                if integer(seen)? == MEASURED {
+                if integer(seen)? == MEASURE_BATCH {
                     more.push(bucket);
                 }
             }
             buckets = more;
-            from += MEASURED;
+            from += MEASURE_BATCH;
         }
         Ok(owned)
     }
@@ -162,23 +162,27 @@ impl Owners for RedisStore {
         counts.iter().map(integer).sum()
     }
 
-    async fn reserve_place(
+    async fn reserve_thread(
         &self,
         owner: OwnerTag,
-        place: PlaceToken,
+        token: ReservationToken,
         lasts: Duration,
     ) -> Result<u64, StoreError> {
-        let mut cmd = Script::ReservePlace.call(1);
-        cmd.arg(self.names.places(owner))
+        let mut cmd = Script::ReserveThread.call(1);
+        cmd.arg(self.names.reservations(owner))
             .arg(self.ahead())
-            .arg(place.0)
+            .arg(token.0)
             .arg(millis(lasts));
         integer(&self.link.calls().write(cmd).await?)
     }
 
-    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
+    async fn release_reservation(
+        &self,
+        owner: OwnerTag,
+        token: ReservationToken,
+    ) -> Result<(), StoreError> {
         let mut cmd = command("ZREM");
-        cmd.arg(self.names.places(owner)).arg(place.0);
+        cmd.arg(self.names.reservations(owner)).arg(token.0);
         self.link.calls().write(cmd).await.map(drop)
     }
 }
@@ -190,18 +194,18 @@ impl RedisStore {
         owner: Option<OwnerTag>,
     ) -> Result<Vec<Option<Thread>>, StoreError> {
         let tag = owner.map_or_else(String::new, |owner| owner.to_string());
-        let mut of_bucket: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (place, id) in ids.iter().enumerate() {
+        let mut by_bucket: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, id) in ids.iter().enumerate() {
             let bucket = crate::keys::bucket_number(id);
-            of_bucket.entry(bucket).or_default().push(place);
+            by_bucket.entry(bucket).or_default().push(index);
         }
-        let of_bucket: Vec<_> = of_bucket.into_values().collect();
-        let cmds: Vec<Command> = of_bucket
+        let by_bucket: Vec<_> = by_bucket.into_values().collect();
+        let cmds: Vec<Command> = by_bucket
             .iter()
-            .map(|places| {
-                let mut cmd = Script::Heads.call(places.len());
-                for place in places {
-                    cmd.arg(self.names.thread(&ids[*place]));
+            .map(|indexes| {
+                let mut cmd = Script::Heads.call(indexes.len());
+                for index in indexes {
+                    cmd.arg(self.names.thread(&ids[*index]));
                 }
                 cmd.arg(self.ahead())
                     .arg(&tag)
@@ -211,18 +215,18 @@ impl RedisStore {
             .collect();
         let replies = self.link.calls().read_many(cmds).await?;
         let mut heads: Vec<Option<Thread>> = vec![None; ids.len()];
-        for (places, reply) in of_bucket.iter().zip(replies) {
-            for (place, reply) in places.iter().zip(array(reply)?) {
-                heads[*place] = replies::thread(reply)?;
+        for (indexes, reply) in by_bucket.iter().zip(replies) {
+            for (index, reply) in indexes.iter().zip(array(reply)?) {
+                heads[*index] = replies::thread(reply)?;
             }
         }
         Ok(heads)
     }
 }
 
-fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)> {
-    let heads = places.iter().zip(heads);
+fn present<P: Copy>(positions: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)> {
+    let heads = positions.iter().zip(heads);
     heads
-        .filter_map(|(place, head)| Some((*place, head?)))
+        .filter_map(|(position, head)| Some((*position, head?)))
         .collect()
 }

@@ -6,14 +6,15 @@ use redis::Value;
 
 use super::arguments;
 use super::replies::Step;
-use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
+use crate::read_cache::{ContentId, Form, Moved, ThreadCopy};
 use crate::shared::{Meta, member, state, take};
 use crate::transport::{Command, UNKNOWN, bytes, command, integer, time_ms};
 use crate::{RedisStore, Script, unless_access_refused};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};
 
-/// Sizes of the remaining lifetime and of the field flag, which follow the meta: see `look.lua`.
+/// Sizes of two values that follow the meta in a reply of `look.lua`: the remaining lifetime, and a flag that shows
+/// whether the field exists.
 const REMAINING_BYTES: usize = 5;
 const FIELD_FLAG_BYTES: usize = 1;
 
@@ -37,7 +38,7 @@ impl RedisStore {
 
     pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, step: &Step) {
         if let Some(cache) = &self.cache {
-            cache.follow(id, write, self.mark(step.meta), step.written_ms);
+            cache.follow(id, write, self.content_id(step.meta), step.written_ms);
         }
     }
 
@@ -70,7 +71,7 @@ impl RedisStore {
             cache.forget(id);
             return Ok(Copied::Known(None));
         };
-        let content = cache.read(id, &self.mark(meta), moved, form, read);
+        let content = cache.read(id, &self.content_id(meta), moved, form, read);
         Ok(content.map_or(Copied::Unknown, |content| {
             Copied::Known(Some(Found {
                 stamp: meta.stamp,
@@ -101,10 +102,10 @@ impl RedisStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Stamp>, WriteError> {
-        if let Some(mark) = self.just_moved(id) {
+        if let Some(content_id) = self.just_moved(id) {
             let meta = self.read_meta(id, reader.access).await?;
-            if meta.is_some_and(|meta| self.mark(meta) == mark) {
-                return Ok(Some(mark.meta.stamp));
+            if meta.is_some_and(|meta| self.content_id(meta) == content_id) {
+                return Ok(Some(content_id.meta.stamp));
             }
         }
         let look = self.touch_meta(id, reader, None).await?;
@@ -136,16 +137,16 @@ impl RedisStore {
 
     pub(super) fn note_moved(&self, id: &ThreadId, meta: Meta, moved: Option<Moved>) {
         if let (Some(cache), Some(moved)) = (&self.cache, moved) {
-            cache.note_moved(id, &self.mark(meta), moved);
+            cache.note_moved(id, &self.content_id(meta), moved);
         }
     }
 
-    fn just_moved(&self, id: &ThreadId) -> Option<Mark> {
+    fn just_moved(&self, id: &ThreadId) -> Option<ContentId> {
         let info = self
             .cache
             .as_ref()?
             .copy_info(id, Form::About, self.ahead())?;
-        info.is_moved.then_some(info.mark)
+        info.is_moved.then_some(info.content_id)
     }
 
     /// Returns the thread from its copy if the copy is current and the lifetime was extended a moment ago. Otherwise
@@ -157,20 +158,21 @@ impl RedisStore {
     ) -> Result<Option<Thread>, WriteError> {
         let calls = self.link.calls();
         let moved = self.just_moved(id).filter(|_| !calls.has_several_servers());
-        let (Some(cache), Some(mark)) = (&self.cache, moved) else {
+        let (Some(cache), Some(content_id)) = (&self.cache, moved) else {
             return Ok(None);
         };
-        let mut left = command("PTTL");
-        left.arg(self.names.thread(id));
+        let mut ttl = command("PTTL");
+        ttl.arg(self.names.thread(id));
         // the meta is read last: if it matches the copy, the times belong to the same version
-        let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
-        let [left, time, packed] = calls.read_all(asked).await?;
-        let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);
-        let (Some(meta), Ok(left_ms)) = (meta, integer(&left)) else {
+        let cmds = [ttl.guarded(), command("TIME"), self.meta_of(id)];
+        let [ttl, time, packed] = calls.read_all(cmds).await?;
+        let meta =
+            living(&packed, reader.access)?.filter(|meta| self.content_id(*meta) == content_id);
+        let (Some(meta), Ok(left_ms)) = (meta, integer(&ttl)) else {
             return Ok(None);
         };
         let about = |copy: &mut ThreadCopy| Some(copy.about());
-        let Some((metadata, owner)) = cache.read(id, &mark, None, Form::About, about) else {
+        let Some((metadata, owner)) = cache.read(id, &content_id, None, Form::About, about) else {
             return Ok(None);
         };
         let expires_ms = (time_ms(&time)? + left_ms).saturating_sub(meta.grace_ms);
@@ -196,7 +198,7 @@ impl RedisStore {
         key: Option<&Key>,
     ) -> Result<Option<Look>, WriteError> {
         let moved = self.moving(reader);
-        let mut look = self.reading(Script::Look, id, reader);
+        let mut look = self.read_command(Script::Look, id, reader);
         if let Some(key) = key {
             look.arg(member::field(key));
         }
@@ -221,7 +223,7 @@ impl RedisStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        let touch = self.reading(Script::Touch, id, reader);
+        let touch = self.read_command(Script::Touch, id, reader);
         let mut fields = command("HGETALL");
         fields.arg(self.names.thread(id));
         let (moved, epoch) = (self.moving(reader), self.link.epoch());
@@ -233,17 +235,20 @@ impl RedisStore {
             left_ms => u64::try_from(left_ms).map_err(|_| UNKNOWN)?,
         };
         let fields = fields.pairs()?;
-        let Some((meta, whole)) = state::assemble_whole(&fields)? else {
+        let Some((meta, content)) = state::assemble_content(&fields)? else {
             return Ok(None);
         };
         if let Some(cache) = &self.cache {
-            let (mark, owner) = (Mark { meta, epoch }, state::owner(&fields)?);
+            let (content_id, owner) = (ContentId { meta, epoch }, state::owner(&fields)?);
             let moved = moved.and_then(|moved| moved.lasting(left_ms));
-            cache.keep(*id, ThreadCopy::new(mark, whole.clone(), owner, moved));
+            cache.keep(
+                *id,
+                ThreadCopy::new(content_id, content.clone(), owner, moved),
+            );
         }
         Ok(Some(Found {
             stamp: meta.stamp,
-            content: whole,
+            content,
         }))
     }
 
@@ -253,8 +258,8 @@ impl RedisStore {
         cmd
     }
 
-    fn mark(&self, meta: Meta) -> Mark {
-        Mark {
+    fn content_id(&self, meta: Meta) -> ContentId {
+        ContentId {
             meta,
             epoch: self.link.epoch(),
         }
@@ -267,7 +272,7 @@ impl RedisStore {
         })
     }
 
-    pub(super) fn reading(&self, script: Script, id: &ThreadId, reader: Reader) -> Command {
+    pub(super) fn read_command(&self, script: Script, id: &ThreadId, reader: Reader) -> Command {
         let mut cmd = self.on_thread(script, id, reader.access);
         cmd.arg(if reader.touch { "" } else { "g" });
         cmd
@@ -277,7 +282,7 @@ impl RedisStore {
         let mut cmd = script.call(1);
         cmd.arg(self.names.thread(id))
             .arg(self.ahead())
-            .arg(arguments::who(access));
+            .arg(arguments::encode_access(access));
         cmd
     }
 }

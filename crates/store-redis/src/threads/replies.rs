@@ -16,8 +16,8 @@ const DESCRIPTION_VALUES: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
     let limits = Limits::of(write.policy, &write.history);
-    let reply =
-        accepted(array(reply)?, limits).map_err(|error| in_list(error, write.operations))?;
+    let reply = accepted(array(reply)?, limits)
+        .map_err(|error| with_list_index(error, write.operations))?;
     let [_, replayed, packed, results, rest @ ..] = &reply[..] else {
         return Err(UNKNOWN.into());
     };
@@ -133,7 +133,7 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
 }
 
 /// Returns the meta of a thread, and its remaining lifetime in milliseconds at the time of the reply.
-pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
+pub(super) fn remaining_lifetime(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     let Value::Array(parts) = reply else {
         return Ok(None);
     };
@@ -193,18 +193,18 @@ fn answers(
     let mut popped = popped.iter();
     let mut appends = appends(operations);
     let mut answers = vec![Answer::Done; operations.len()];
-    let places = operations.iter().enumerate();
-    let mut speaking = places.filter(|(_, operation)| says_something(operation));
+    let indexed = operations.iter().enumerate();
+    let mut answering = indexed.filter(|(_, operation)| has_answer(operation));
     for result in results.split(';').filter(|result| !result.is_empty()) {
-        if let Some(place) = result.strip_prefix('a') {
+        if let Some(position) = result.strip_prefix('a') {
             let (index, item) = appends.next().ok_or(UNKNOWN)?;
-            answers[index] = Answer::Appended(item.id.clone(), appended(place)?);
+            answers[index] = Answer::Appended(item.id.clone(), appended(position)?);
             continue;
         }
         let (index, answer) = match result.split_once(' ') {
             // a replayed answer of an earlier release, which included the index
             Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
-            None => (speaking.next().ok_or(UNKNOWN)?.0, result),
+            None => (answering.next().ok_or(UNKNOWN)?.0, result),
         };
         let (kind, value) = answer.split_at_checked(1).ok_or(UNKNOWN)?;
         let answer = match kind {
@@ -230,7 +230,7 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
 
 /// Converts the script's index of a refused operation to an index in `operations`. The script counts appends
 /// separately.
-fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
+fn with_list_index(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;
     };
@@ -241,14 +241,15 @@ fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
         return Refusal::AppendReusesId { operation }.into();
     }
     if let Some(index) = refusal.operation_mut() {
-        let others = operations.iter().enumerate();
-        let mut others = others.filter(|(_, other)| !matches!(other, Operation::Append(_)));
-        *index = others.nth(*index).map_or(*index, |(place, _)| place);
+        let counted = operations.iter().enumerate();
+        let mut counted =
+            counted.filter(|(_, operation)| !matches!(operation, Operation::Append(_)));
+        *index = counted.nth(*index).map_or(*index, |(index, _)| index);
     }
     refusal.into()
 }
 
-fn says_something(operation: &Operation) -> bool {
+fn has_answer(operation: &Operation) -> bool {
     match operation {
         // appends have their own answers
         Operation::Set { .. } | Operation::Clear | Operation::Append(_) => false,

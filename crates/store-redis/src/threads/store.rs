@@ -25,7 +25,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.text(id, reader, ThreadCopy::state, |whole| whole.state)
+        self.text(id, reader, ThreadCopy::state, |content| content.state)
             .await
     }
 
@@ -34,7 +34,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
-        let fetched = |whole: Whole| StateBody::Text(whole.state);
+        let fetched = |content: Whole| StateBody::Text(content.state);
         self.text(id, reader, ThreadCopy::state_body, fetched).await
     }
 
@@ -44,12 +44,12 @@ impl Store for RedisStore {
         }
     }
 
-    async fn get_whole(
+    async fn get_content(
         &self,
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.text(id, reader, ThreadCopy::whole, |whole| whole)
+        self.text(id, reader, ThreadCopy::whole, |content| content)
             .await
     }
 
@@ -63,7 +63,7 @@ impl Store for RedisStore {
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
-        let mut cmd = self.reading(Script::ReadValues, id, reader);
+        let mut cmd = self.read_command(Script::ReadValues, id, reader);
         for key in keys {
             cmd.arg(member::field(key));
         }
@@ -90,7 +90,7 @@ impl Store for RedisStore {
         if let Copied::Known(found) = self.read_copy(id, reader, Form::Parsed, read).await? {
             return Ok(found);
         }
-        let mut cmd = self.reading(Script::ReadSlice, id, reader);
+        let mut cmd = self.read_command(Script::ReadSlice, id, reader);
         cmd.arg(member::field(key));
         match slice {
             Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
@@ -125,7 +125,7 @@ impl Store for RedisStore {
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
-        let cmd = self.reading(Script::ReadKeys, id, reader);
+        let cmd = self.read_command(Script::ReadKeys, id, reader);
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
         Ok(state::keys(&reply)?)
     }
@@ -139,9 +139,9 @@ impl Store for RedisStore {
             return Ok(Some(thread));
         }
         let moved = self.moving(reader);
-        let cmd = self.reading(Script::ReadThread, id, reader);
+        let cmd = self.read_command(Script::ReadThread, id, reader);
         let reply = unless_access_refused(self.link.calls().read(cmd).await?)?;
-        if let Some((meta, left_ms)) = replies::left(&reply)? {
+        if let Some((meta, left_ms)) = replies::remaining_lifetime(&reply)? {
             self.note_moved(id, meta, moved.and_then(|moved| moved.lasting(left_ms)));
         }
         Ok(replies::thread(reply)?)
@@ -174,7 +174,7 @@ impl Store for RedisStore {
             .arg(arguments::bounded_ms(destroy.tombstone))
             .arg(arguments::archive_ms(&self.retention))
             .arg(arguments::turn(destroy.conditions.turn))
-            .arg(arguments::who(destroy.conditions.access))
+            .arg(arguments::encode_access(destroy.conditions.access))
             .arg(arguments::trace());
         let reply = self.link.calls().write(cmd).await;
         self.forget_copy(id);

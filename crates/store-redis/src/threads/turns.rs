@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use redis::Value;
 use tokio::sync::broadcast;
 
-use super::arguments::{bounded_ms, idempotency, who};
+use super::arguments::{bounded_ms, encode_access, idempotency};
 use crate::transport::{Command, UNKNOWN, array, bytes, integer};
 use crate::{RedisStore, Script, unless_access_refused, unless_refused};
 use threadkeep_domain::{
@@ -14,7 +14,7 @@ use threadkeep_store::{Turns, WriteError};
 
 const EXCLUSIVE: u8 = 1;
 const WAITS: u8 = 2;
-const ONLY_TELL: u8 = 4;
+const ONLY_LOOK_UP: u8 = 4;
 
 #[async_trait]
 impl Turns for RedisStore {
@@ -26,7 +26,7 @@ impl Turns for RedisStore {
     ) -> Result<TurnGranted, WriteError> {
         let exclusive = if take.exclusive { EXCLUSIVE } else { 0 };
         let waits = if take.waits { WAITS } else { 0 };
-        let mut cmd = self.taking(id, access, take.idempotency);
+        let mut cmd = self.take_turn_command(id, access, take.idempotency);
         cmd.arg(take.token.0)
             .arg(bounded_ms(take.ttl))
             .arg(u64::from(exclusive + waits));
@@ -39,8 +39,8 @@ impl Turns for RedisStore {
         access: Access,
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError> {
-        let mut cmd = self.taking(id, access, Some(key));
-        cmd.arg("").arg(0).arg(u64::from(ONLY_TELL));
+        let mut cmd = self.take_turn_command(id, access, Some(key));
+        cmd.arg("").arg(0).arg(u64::from(ONLY_LOOK_UP));
         match self.link.calls().read(cmd).await? {
             Value::Nil => Ok(None),
             reply => granted(reply).map(Some),
@@ -95,13 +95,18 @@ impl Turns for RedisStore {
 }
 
 impl RedisStore {
-    fn taking(&self, id: &ThreadId, access: Access, key: Option<IdempotencyKey>) -> Command {
+    fn take_turn_command(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: Option<IdempotencyKey>,
+    ) -> Command {
         let bucket = self.names.bucket_of(id);
         let mut cmd = Script::TakeTurn.call(2);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(self.ahead())
-            .arg(who(access))
+            .arg(encode_access(access))
             .arg(idempotency(key));
         cmd
     }

@@ -16,7 +16,7 @@ const WRITE_KEYS: usize = 6;
 impl RedisStore {
     pub(super) fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
         cmd.arg(self.ahead())
-            .arg(arguments::who(conditions.access))
+            .arg(arguments::encode_access(conditions.access))
             .arg(arguments::idempotency(conditions.idempotency))
             .arg(arguments::precondition(conditions.precondition))
             .arg(arguments::turn(conditions.turn));
@@ -26,12 +26,12 @@ impl RedisStore {
         &self,
         calls: &Calls<'_>,
     ) -> Result<WriteContext, StoreError> {
-        let mark = &self.names.watch_all;
+        let key = &self.names.watch_all;
         let ahead_ms = self.ahead();
         Ok(WriteContext {
             ahead_ms,
             retention: self.retention,
-            logs_all: self.interest.logs_all(calls, mark, ahead_ms).await?,
+            logs_all: self.interest.logs_all(calls, key, ahead_ms).await?,
         })
     }
 
@@ -93,12 +93,12 @@ impl RedisStore {
     ) -> Result<Value, StoreError> {
         let scope = ScopeId::Thread(*id);
         let keys = self.names.scope(&scope);
-        let (script, more) = match end {
+        let (script, extra_keys) = match end {
             None => (Script::WriteWithHistory, 0),
             Some(_) => (Script::WriteInResponse, 1),
         };
         loop {
-            let mut cmd = script.call(WRITE_KEYS + 3 + more);
+            let mut cmd = script.call(WRITE_KEYS + 3 + extra_keys);
             self.add_write_keys(&mut cmd, id);
             cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
             if let Some(end) = end {

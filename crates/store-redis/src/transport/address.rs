@@ -127,7 +127,7 @@ impl Address {
 
     /// Uses the client certificate on all connections. Fails if the connections are not encrypted.
     #[cfg(feature = "tls")]
-    pub(crate) fn showing(
+    pub(crate) fn with_client_certificate(
         mut self,
         files: &ClientCertificate,
     ) -> Result<Self, ClientCertificateError> {
@@ -142,14 +142,14 @@ impl Address {
         }
         let certificate = CurrentCertificate::read(files)?.into();
         for endpoint in endpoints {
-            endpoint.show(&certificate);
+            endpoint.set_certificate(&certificate);
         }
         Ok(self)
     }
 
     /// Always fails, because connections are not encrypted without the feature `tls`.
     #[cfg(not(feature = "tls"))]
-    pub(crate) fn showing(
+    pub(crate) fn with_client_certificate(
         self,
         _files: &ClientCertificate,
     ) -> Result<Self, ClientCertificateError> {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_url_has_its_effect() {
+    fn every_part_of_a_url_is_applied() {
         let none = (None, None);
         for (url, addr, login, database) in [
             ("redis://host", "host:6379", none, 0),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_of_sentinels_is_no_part_of_their_address() {
+    fn sentinel_passwords_are_not_part_of_addresses() {
         let url = "redis+sentinel://one/ma%69n?sentinel_password=1/2?x+y&sentinel_username=h";
 
         let (sentinels, master, server) = by_sentinels(url);
@@ -290,7 +290,7 @@ mod tests {
 
     #[cfg(feature = "tls")]
     #[test]
-    fn encryption_never_skips_the_check_of_the_certificate() {
+    fn encryption_always_verifies_the_certificate() {
         for url in [
             "rediss://host",
             "rediss+cluster://host",
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_told() {
+    fn an_invalid_url_is_rejected_with_the_violated_rule() {
         use RedisUrlError::{Cluster, Host, Master, Parameter, Scheme};
         for (url, error) in [
             ("localhost:6379", Scheme),

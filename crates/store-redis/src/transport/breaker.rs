@@ -38,7 +38,7 @@ struct State {
     due: Instant,
     pause: Duration,
     /// When the state was last determined.
-    known: Instant,
+    determined: Instant,
     probe: Option<ProbeInFlight>,
 }
 
@@ -83,7 +83,7 @@ impl Breaker {
                 trouble: None,
                 due: now,
                 pause: PAUSES[0],
-                known: now,
+                determined: now,
                 probe: None,
             }),
             probed: Notify::new(),
@@ -163,7 +163,7 @@ impl Breaker {
             return None;
         }
         state.probe = Some(ProbeInFlight {
-            is_awaited: now > state.known.max(state.due) + PAUSES[1],
+            is_awaited: now > state.determined.max(state.due) + PAUSES[1],
         });
         state.pause = match is_suspicion {
             // a server that answers other calls must not be probed constantly
@@ -181,7 +181,7 @@ impl Breaker {
     pub(super) fn end(&self, now: Instant) {
         let mut state = self.state();
         state.probe = None;
-        state.known = now;
+        state.determined = now;
         drop(state);
         self.probed.notify_waiters();
     }
@@ -207,7 +207,7 @@ impl Breaker {
         state.trouble = Some(trouble);
         state.pause = PAUSES[0];
         state.due = now + PAUSES[0];
-        state.known = now;
+        state.determined = now;
         self.is_closed.store(false, Ordering::Relaxed);
         self.registry.opened();
     }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_reached_is_refused_at_once_and_says_why() {
+    fn calls_to_an_unreachable_server_are_rejected_with_the_cause() {
         let (breaker, now) = breaker();
         assert!(breaker.is_closed() && passes(&breaker, false));
 
@@ -276,7 +276,7 @@ mod tests {
 
         assert!(breaker.is_open());
         let Verdict::Refused(fault, None) = breaker.judge(false) else {
-            panic!("it passes");
+            panic!("the call passes");
         };
         let Fault::Refused {
             why: CallRejected::Unreachable(cause),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_works_is_used_though_no_other_can_be_made() {
+    fn a_working_connection_stays_in_use_while_new_connections_fail() {
         let (breaker, now) = breaker();
         breaker.failed(&refusal(), now);
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_go_out_one_at_a_time_and_ever_more_rarely() {
+    fn probes_run_one_at_a_time_with_growing_pauses() {
         let (breaker, now) = breaker();
         breaker.failed(&refusal(), now);
 
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn it_closes_when_a_connection_is_made_and_then_starts_anew() {
+    fn a_new_connection_closes_the_breaker_and_resets_the_pauses() {
         let (breaker, now) = breaker();
         breaker.failed(&refusal(), now);
         probes(&breaker, now, 4 * SECOND);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_an_answer_is_a_suspicion_and_refuses_nobody() {
+    fn an_unanswered_call_raises_a_suspicion_and_rejects_no_calls() {
         let (breaker, now) = breaker();
 
         breaker.unanswered();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_answers_nobody_is_refused_whatever_connections_there_are() {
+    fn calls_to_a_silent_server_are_rejected_on_all_connections() {
         let (breaker, now) = breaker();
         breaker.unanswered();
         breaker.begin(now).unwrap();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_when_nobody_did_for_long_waits_for_the_probe() {
+    async fn the_first_caller_after_a_long_pause_waits_for_the_probe() {
         let (breaker, now) = breaker();
         breaker.failed(&refusal(), now);
         breaker.begin(now + SECOND / 10).unwrap();
@@ -380,7 +380,7 @@ mod tests {
         breaker.begin(now + 60 * SECOND).unwrap();
 
         let Verdict::Refused(_, Some(probed)) = breaker.judge(false) else {
-            panic!("it need not wait");
+            panic!("the caller does not wait");
         };
         // both happen before the first poll
         breaker.reached();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_the_openings_and_not_the_failures() {
+    fn openings_are_counted_but_repeated_failures_are_not() {
         let registry = Arc::<ConnectionRegistry>::default();
         let now = Instant::now();
         let breaker = Breaker::new("redis".into(), Arc::clone(&registry), now);

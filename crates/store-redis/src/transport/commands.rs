@@ -26,15 +26,15 @@ pub(crate) trait Word {
 }
 
 pub(crate) fn command(name: &str) -> Command {
-    with_room(name, 128)
+    with_capacity(name, 128)
 }
 
 /// Reserves enough space for most script calls, so that adding words does not reallocate.
 pub(crate) fn long_command(name: &str) -> Command {
-    with_room(name, 512)
+    with_capacity(name, 512)
 }
 
-fn with_room(name: &str, bytes: usize) -> Command {
+fn with_capacity(name: &str, bytes: usize) -> Command {
     let mut command = Command {
         count: 0,
         packed: Vec::with_capacity(bytes),
@@ -230,13 +230,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_come_back_as_they_were_added(words in vec(vec(any::<u8>(), 0..40), 0..20)) {
-            let mut all = command("NAME");
+        fn added_words_are_read_back_unchanged(words in vec(vec(any::<u8>(), 0..40), 0..20)) {
+            let mut cmd = command("NAME");
             for word in &words {
-                all.arg(word);
+                cmd.arg(word);
             }
 
-            let read: Vec<_> = all.words().skip(1).map(<[u8]>::to_vec).collect();
+            let read: Vec<_> = cmd.words().skip(1).map(<[u8]>::to_vec).collect();
             prop_assert_eq!(read, words);
         }
     }

@@ -19,7 +19,7 @@ use threadkeep_store::millis;
 /// The first DEL changes nothing. It is necessary because at the memory limit, Redis rejects SET in a script that has
 /// not written anything yet. The script is sent in full: if it were called by digest and the server had lost it, all
 /// commands would have to be repeated.
-const MARK: &str = "local c,k=redis.call,KEYS[1] \
+const MARKER: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
     elseif left==-1 then c('PEXPIRE',k,86400000) c('PERSIST',k) \
@@ -46,18 +46,18 @@ impl Confirmation {
 
     /// Returns a WAIT that ends before `deadline`, because a connection that answers too late is closed.
     pub(super) fn wait(&self, deadline: Instant) -> Command {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let margin = (left / 8).max(LATENESS.min(left / 2));
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let margin = (remaining / 8).max(LATENESS.min(remaining / 2));
         let mut wait = command("WAIT");
         wait.arg(self.replicas.get())
             // 0 would mean forever
-            .arg(millis(left - margin).max(1));
+            .arg(millis(remaining - margin).max(1));
         wait
     }
 
-    pub(crate) fn check(&self, waited: Option<Value>, marked: Option<Value>) -> Result<(), Fault> {
+    pub(crate) fn check(&self, waited: Option<Value>, written: Option<Value>) -> Result<(), Fault> {
         let wanted = self.replicas.get();
-        let confirmed = match (waited, marked) {
+        let confirmed = match (waited, written) {
             (Some(Value::Int(confirmed)), Some(Value::Int(_))) => confirmed.max(0) as u64,
             // the server has become a replica
             _ => 0,
@@ -71,14 +71,14 @@ impl Confirmation {
 }
 
 /// Returns a write that changes nothing, in the same slot as `cmd`.
-pub(super) fn mark_beside(cmd: &Command) -> Command {
-    mark(key_of(cmd).unwrap_or_default())
+pub(super) fn marker_for(cmd: &Command) -> Command {
+    marker(key_of(cmd).unwrap_or_default())
 }
 
-pub(crate) fn mark(key: &[u8]) -> Command {
-    let mut mark = command("EVAL");
-    mark.arg(MARK).arg(1).arg(key);
-    mark
+pub(crate) fn marker(key: &[u8]) -> Command {
+    let mut cmd = command("EVAL");
+    cmd.arg(MARKER).arg(1).arg(key);
+    cmd
 }
 
 #[cfg(test)]
@@ -90,9 +90,9 @@ mod tests {
     }
 
     /// Returns the longest of 100 waits, because some waits are shortened when the machine is busy.
-    fn wait_ms(left: Duration) -> u64 {
+    fn wait_ms(remaining: Duration) -> u64 {
         let waits = (0..100).map(|_| {
-            let wait = confirmation().wait(Instant::now() + left);
+            let wait = confirmation().wait(Instant::now() + remaining);
             let ms = wait.words().last().unwrap();
             std::str::from_utf8(ms).unwrap().parse().unwrap()
         });
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_over_before_its_operation_and_never_without_end() {
+    fn a_wait_ends_before_its_deadline_and_is_never_infinite() {
         assert!((1_700..=1_750).contains(&wait_ms(Duration::from_secs(2))));
         assert!((150..=200).contains(&wait_ms(Duration::from_millis(400))));
         assert_eq!(wait_ms(Duration::ZERO), 1);
     }
 
     #[test]
-    fn only_enough_replicas_confirm() {
+    fn a_write_is_confirmed_only_by_enough_replicas() {
         let check = |waited| confirmation().check(Some(waited), Some(Value::Int(1)));
 
         assert!(check(Value::Int(2)).is_ok());
@@ -117,8 +117,8 @@ mod tests {
             assert!(fault.may_be_done());
             assert!(!fault.is_of_the_connection() && !fault.is_read_only_error());
         }
-        let unmarked = confirmation().check(Some(Value::Int(2)), Some(Value::Nil));
-        assert!(unmarked.is_err());
+        let unwritten = confirmation().check(Some(Value::Int(2)), Some(Value::Nil));
+        assert!(unwritten.is_err());
         assert!(Confirmation::of(0, &Arc::default()).is_none());
     }
 }

@@ -78,7 +78,7 @@ impl Endpoint {
         matches!(self.info.addr(), ConnectionAddr::TcpTls { .. })
     }
 
-    pub(super) fn show(&mut self, certificate: &Arc<CurrentCertificate>) {
+    pub(super) fn set_certificate(&mut self, certificate: &Arc<CurrentCertificate>) {
         self.certificate = Some(Arc::clone(certificate));
     }
 

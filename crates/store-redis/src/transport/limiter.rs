@@ -70,15 +70,15 @@ impl CallLimiter {
     /// Returns the latest time at which a permit is still useful. A call that is sent later may be executed, but its
     /// reply would miss the deadline, and the connection would be closed.
     pub(super) fn latest_permit_time(deadline: Instant) -> Instant {
-        let left = deadline.saturating_duration_since(Instant::now());
-        deadline - left / 4
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        deadline - remaining / 4
     }
 
     async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         let _waiting = self.queue()?;
         let _spending = trace::spend(Phase::Waiting);
         match timeout_at(deadline.into(), self.permits.acquire()).await {
-            Ok(permit) => Ok(permit.expect("nobody closes it")),
+            Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
             Err(_) => Err(CallRejected::Late),
         }
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_came_first_has_the_first_permit() {
+    async fn permits_are_granted_in_order_of_arrival() {
         let limiter = limiter(1, 3);
         let order = std::sync::Mutex::new(Vec::new());
         let first = limiter.take().unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_too_many_waiting_is_refused_at_once() {
+    async fn a_call_is_rejected_immediately_if_too_many_calls_wait() {
         let limiter = limiter(1, 1);
         let _first = limiter.take().unwrap();
         let mut waiting = Box::pin(limiter.wait(soon()));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_leaves_the_place_to_others() {
+    async fn an_abandoned_call_frees_its_permit() {
         let limiter = limiter(1, 1);
         let first = limiter.take().unwrap();
         let mut waiting = Box::pin(limiter.wait(soon()));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_past_the_deadline() {
+    async fn no_call_waits_past_its_deadline() {
         let limiter = limiter(1, 1);
         let _first = limiter.take().unwrap();
 
@@ -202,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn no_bound_is_no_bound() {
+    fn unlimited_calls_all_get_permits() {
         let limiter = CallLimiter::new(CallLimits::NONE);
-        let all: Vec<_> = (0..10_000).map(|_| limiter.take().unwrap()).collect();
+        let permits: Vec<_> = (0..10_000).map(|_| limiter.take().unwrap()).collect();
 
-        assert_eq!(limiter.in_flight(), all.len());
+        assert_eq!(limiter.in_flight(), permits.len());
     }
 }

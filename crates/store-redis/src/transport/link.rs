@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 
 use super::cluster::{Cluster, Repeat};
 use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
-use super::{Address, Call, Command, Confirmation, Fields, command, mark, replies};
+use super::{Address, Call, Command, Confirmation, Fields, command, marker, replies};
 use threadkeep_store::{Links, StoreError, millis};
 
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl Link {
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
         let endpoint = match &self.form {
             Form::Node(node) => node.server().locate().await?,
-            Form::Cluster(cluster) => cluster.any_place(),
+            Form::Cluster(cluster) => cluster.any_endpoint(),
         };
         endpoint.for_library().await
     }
@@ -169,8 +169,8 @@ impl Calls<'_> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
         };
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let replies = cluster.call_all([cmd], Instant::now() + left / 4, Repeat::Never);
+        let remaining = self.deadline.saturating_duration_since(Instant::now());
+        let replies = cluster.call_all([cmd], Instant::now() + remaining / 4, Repeat::Never);
         let mut replies = replies.await.map_err(|fault| self.error(fault))?;
         replies.pop().ok_or(replies::UNKNOWN)
     }
@@ -299,25 +299,25 @@ impl Calls<'_> {
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
-            Some(_) => self.write(mark(key.as_bytes())).await.map(drop),
+            Some(_) => self.write(marker(key.as_bytes())).await.map(drop),
         }
     }
 
     pub(crate) async fn write_then_read(
         &self,
         write: Command,
-        look: Command,
+        read: Command,
     ) -> Result<[Value; 2], StoreError> {
         let Form::Node(node) = &self.link.form else {
             let written = self.write(write).await?;
-            let looked = self.read(look).await.map_err(|error| match error {
+            let reply = self.read(read).await.map_err(|error| match error {
                 // the write was done
                 StoreError::Unavailable(source) => StoreError::Interrupted(source),
                 error => error,
             });
-            return Ok([written, looked?]);
+            return Ok([written, reply?]);
         };
-        let replies = self.write_to(node, [write, look]).await;
+        let replies = self.write_to(node, [write, read]).await;
         let replies = replies.map_err(|fault| self.error(fault))?;
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }

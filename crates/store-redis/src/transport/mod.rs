@@ -22,7 +22,7 @@ use address::{Address, Host};
 use breaker::{Begun, Breaker, Verdict};
 use call::Call;
 use commands::{OneOfMany, key_of, write_count, write_word};
-use confirmation::{Confirmation, mark, mark_beside};
+use confirmation::{Confirmation, marker, marker_for};
 use endpoint::{Endpoint, encrypted};
 use url::{Login, Parts, RedisUrlError};
 use wire::{Multiplexer, values, without_password};

@@ -19,9 +19,9 @@ pub(crate) struct ConnectionRegistry {
 impl ConnectionRegistry {
     pub(super) fn limiter(&self, bounds: CallLimits) -> Arc<CallLimiter> {
         let limiter = Arc::new(CallLimiter::new(bounds));
-        let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|limiter| limiter.strong_count() > 0);
-        all.push(Arc::downgrade(&limiter));
+        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        limiters.retain(|limiter| limiter.strong_count() > 0);
+        limiters.push(Arc::downgrade(&limiter));
         limiter
     }
 
@@ -50,10 +50,10 @@ impl ConnectionRegistry {
     }
 
     pub(crate) fn count(&self) -> Links {
-        let all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        let limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let limiters: Vec<_> = limiters.iter().filter_map(Weak::upgrade).collect();
         let sum =
-            |of: fn(&CallLimiter) -> usize| all.iter().map(|limiter| of(limiter) as u64).sum();
+            |of: fn(&CallLimiter) -> usize| limiters.iter().map(|limiter| of(limiter) as u64).sum();
         Links {
             opened: self.opened.load(Ordering::Relaxed),
             refused_open: self.open.load(Ordering::Relaxed),

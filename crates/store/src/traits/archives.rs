@@ -45,7 +45,7 @@ pub struct Archive {
 
 /// A position in the list of archives, which is sorted by `archived_ms`, and then by id and life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ArchivePlace {
+pub struct ArchivePosition {
     /// When the archive was created, in Unix milliseconds.
     pub archived_ms: u64,
     /// The archive; `None` sorts before all archives with the same time.
@@ -58,7 +58,7 @@ pub struct ArchivePage {
     /// The archives, in order.
     pub heads: Vec<ArchiveHead>,
     /// The cursor of the next page; `None` on the last page.
-    pub next: Option<ArchivePlace>,
+    pub next: Option<ArchivePosition>,
 }
 
 /// The final states of threads.
@@ -79,7 +79,7 @@ pub trait Archives: fmt::Debug + Send + Sync {
     /// Returns up to `limit` archives after `after`, in order. A page may be short or empty before the end of the list.
     async fn list_archives(
         &self,
-        after: &ArchivePlace,
+        after: &ArchivePosition,
         limit: usize,
     ) -> Result<ArchivePage, StoreError>;
 

@@ -38,7 +38,7 @@ pub trait Images: fmt::Debug + Send + Sync {
     /// - `CreatedAhead` if the time of the first write is more than a minute ahead of the store's clock
     /// - `ThreadExists` if the thread exists and must not be replaced
     /// - `Destroyed` while the id has a tombstone
-    /// - `NoPlace` if the thread needs room that the owner has not [reserved](Import::has_place)
+    /// - `NoReservation` if the thread needs room that the owner has not [reserved](Import::has_reservation)
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError>;
 
     /// Creates a thread as a copy of one snapshot of `source`. Extends the lifetime of `source`, possibly even if the

@@ -5,12 +5,14 @@ use async_trait::async_trait;
 
 use crate::{Answered, StoreError, WriteError};
 pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
-pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
+pub use threadkeep_domain::kv::space::{
+    IdleEnd, NamespaceChange, NamespacePosition, NamespaceRecord,
+};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
 /// Interval at which a process records that a namespace is used. Uses in between are not recorded, so the end of a
-/// namespace can be delayed by up to `NOTED`.
-pub const NOTED: Duration = Duration::from_secs(2);
+/// namespace can be delayed by up to `USE_RECORDED_EVERY`.
+pub const USE_RECORDED_EVERY: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub struct NamespacePage {
     /// The namespaces, newest first. Namespaces with the same time are in descending order of their names.
     pub records: Vec<NamespaceRecord>,
     /// The cursor of the next page; `None` on the last page.
-    pub next: Option<NamespacePlace>,
+    pub next: Option<NamespacePosition>,
 }
 
 /// The usage of a namespace.
@@ -88,7 +90,7 @@ pub struct Usage {
 /// Once an entry has expired by the store's clock, it reads as if it had never been put, and is no longer counted.
 ///
 /// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but its
-/// end can be delayed by up to [`NOTED`]. A namespace that has ended reads as if it had never been created. The next
+/// end can be delayed by up to [`USE_RECORDED_EVERY`]. A namespace that has ended reads as if it had never been created. The next
 /// put creates it with default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
@@ -156,7 +158,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Returns up to `limit` namespaces after the cursor `after`, newest first.
     async fn list_namespaces(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
     ) -> Result<NamespacePage, StoreError>;
 

@@ -8,9 +8,9 @@ use crate::StoreError;
 
 /// The announcements of a pool's holders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Announcements {
     /// The announcements of all living holders, including the caller; `None` for holders without an announcement.
-    pub said: Vec<Option<Bytes>>,
+    pub announcements: Vec<Option<Bytes>>,
     /// The note that was stored before the call. A note is kept for one year after the last holder has left.
     pub note: Option<Bytes>,
 }
@@ -23,25 +23,25 @@ pub struct Heard {
 pub trait Leases: fmt::Debug + Send + Sync {
     /// Renews the leases of `holder`, takes free slots, and gives back slots beyond its fair share, atomically. The
     /// fair share is the number of slots divided by the number of living holders, rounded up. Also marks `holder` as
-    /// alive. Returns the slots that `holder` has leased for `lasts`.
+    /// alive. Returns the slots that `holder` has leased for `ttl`.
     async fn hold(
         &self,
         pool: &str,
         slots: u16,
         holder: &str,
-        lasts: Duration,
+        ttl: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Publishes `words` for `lasts` as the announcement of `holder`, and stores `note` for later holders. Both replace
+    /// Publishes `content` for `ttl` as the announcement of `holder`, and stores `note` for later holders. Both replace
     /// earlier values. Returns all announcements and the previous note, read in the same step.
-    async fn introduce(
+    async fn announce(
         &self,
         pool: &str,
         holder: &str,
-        words: &[u8],
+        content: &[u8],
         note: Option<&[u8]>,
-        lasts: Duration,
-    ) -> Result<Heard, StoreError>;
+        ttl: Duration,
+    ) -> Result<Announcements, StoreError>;
 
     /// Gives back all slots of `holder`, and removes the holder and its announcement from the pool.
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError>;

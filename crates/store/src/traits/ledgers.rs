@@ -6,8 +6,8 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{EventId, Position};
 
-/// Maximum number of parked events per consumer. If there are more, the oldest are dropped.
-pub const MOST_PARKED: u64 = 100_000;
+/// Maximum number of parked events, which wait for a replay, per consumer. If there are more, the oldest are dropped.
+pub const PARKED_MAX: u64 = 100_000;
 
 /// A consumer's progress and pending events. The consumer defines the format of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,7 +88,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError>;
 
     /// Stores a change atomically if the lease is still held and no erasure has happened since the holder started.
-    /// Otherwise, changes nothing and returns false. Idempotent. If more than [`MOST_PARKED`] events are then parked,
+    /// Otherwise, changes nothing and returns false. Idempotent. If more than [`PARKED_MAX`] events are then parked,
     /// drops the oldest and logs an error.
     async fn commit(
         &self,
@@ -126,7 +126,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
 }
 
 /// Logs that parked events were dropped.
-pub fn note_given_up(consumer: &str, events: u64) {
+pub fn log_dropped_events(consumer: &str, events: u64) {
     if events > 0 {
         tracing::error!(
             consumer,

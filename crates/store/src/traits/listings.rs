@@ -17,14 +17,14 @@ pub struct Listing<'a> {
 /// object, and remove the names of deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
-    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition and `look_ms` is the time
+    /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition and `check_ms` is the time
     /// of the next check, both in Unix milliseconds. A member that is already listed keeps its position. Idempotent.
     async fn list_add(
         &self,
         listing: &Listing<'_>,
         member: &str,
         at_ms: u64,
-        look_ms: u64,
+        check_ms: u64,
     ) -> Result<(), StoreError>;
 
     /// Returns up to `limit` members from `offset`, newest first.
@@ -47,7 +47,7 @@ pub trait Listings: fmt::Debug + Send + Sync {
     ) -> Result<Vec<String>, StoreError>;
 
     /// Reschedules the next checks of those members that are still listed.
-    async fn list_look_again(
+    async fn list_reschedule(
         &self,
         name: &str,
         members: &[(String, u64)],

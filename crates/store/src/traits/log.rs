@@ -28,8 +28,8 @@ pub struct Watched {
     pub head: Position,
 }
 
-/// The event log. Each bucket has its own log, which contains all events of the threads in the bucket, in order. Each
-/// event is written atomically with its change.
+/// The event log. Threads are divided into buckets. Each bucket has its own log, which contains all events of its
+/// threads, in order. Each event is written atomically with its change.
 ///
 /// The creation and the end of a thread are always logged. Other changes are logged while the thread, or all threads,
 /// are watched.
@@ -58,21 +58,21 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError>;
 
-    /// Logs changes to threads for `lasts`. The threads need not exist. Neither extends their lifetimes nor shortens an
-    /// earlier watch.
-    async fn watch(&self, ids: &[ThreadId], lasts: Duration) -> Result<Vec<Watched>, StoreError>;
+    /// Watches threads: logs their changes for `ttl`. The threads need not exist. A watch does not extend their
+    /// lifetimes, and does not shorten an earlier watch.
+    async fn watch(&self, ids: &[ThreadId], ttl: Duration) -> Result<Vec<Watched>, StoreError>;
 
     /// Returns the values of `keys` if `at` is the current stamp and the total size of the values is at most
-    /// `most_bytes`. Does not extend the lifetime of the thread.
+    /// `max_bytes`. Does not extend the lifetime of the thread.
     async fn values_at(
         &self,
         id: &ThreadId,
         at: Stamp,
         keys: &[Key],
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
-    /// Logs changes to all threads for `lasts`. Returns the time at which the uninterrupted watch began, in the unit of
+    /// Watches all threads for `ttl`. Returns the time at which the uninterrupted watch began, in the unit of
     /// [`Position::ms`]. That time may be a few seconds ahead, because other replicas notice the watch later.
-    async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError>;
+    async fn watch_all(&self, ttl: Duration) -> Result<u64, StoreError>;
 }

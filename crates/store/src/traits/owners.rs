@@ -16,7 +16,7 @@ pub enum ThreadOrder {
 }
 
 /// A position in the list of an owner's threads: the time and id of a thread.
-pub type OwnedPlace = (u64, ThreadId);
+pub type OwnedPosition = (u64, ThreadId);
 
 /// One page of threads. Threads that have just ended are omitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,18 +38,18 @@ pub struct OwnerUsage {
 
 /// A history summary for a list of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HistoryGlance {
+pub struct HistoryPreview {
     /// Number of items.
     pub items: u64,
     /// When the newest item was added, in Unix milliseconds.
     pub newest_ms: Option<u64>,
-    /// The values of the oldest items, each cut to [`GLANCE_MAX_BYTES`] at a character boundary. Contains fewer items
+    /// The values of the oldest items, each cut to [`PREVIEW_BYTES_MAX`] at a character boundary. Contains fewer items
     /// if the values are very long.
     pub opening: Vec<Box<str>>,
 }
 
-/// Maximum size of an item's value in a [`HistoryGlance`], in bytes.
-pub const GLANCE_MAX_BYTES: usize = 4_096;
+/// Maximum size of an item's value in a [`HistoryPreview`], in bytes.
+pub const PREVIEW_BYTES_MAX: usize = 4_096;
 
 /// Minimum time, in milliseconds, between the last write or move of a thread and an appended item that moves the thread
 /// to the top of its owner's list.
@@ -57,7 +57,7 @@ pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PlaceToken(pub [u8; 16]);
+pub struct ReservationToken(pub [u8; 16]);
 
 /// Lists threads. Listing does not extend the lifetime of a thread.
 ///
@@ -70,9 +70,9 @@ pub trait Owners: fmt::Debug + Send + Sync {
         &self,
         owner: OwnerTag,
         order: ThreadOrder,
-        after: Option<&OwnedPlace>,
+        after: Option<&OwnedPosition>,
         limit: usize,
-    ) -> Result<ThreadPage<OwnedPlace>, StoreError>;
+    ) -> Result<ThreadPage<OwnedPosition>, StoreError>;
 
     /// Returns all threads in the order of their ids. A page may be short or empty before the end of the list.
     async fn list_threads(
@@ -92,11 +92,11 @@ pub trait Owners: fmt::Debug + Send + Sync {
 
     /// Summarizes histories, each with up to `opening` of its oldest items. Returns `None` for a thread that does not
     /// exist. Does not extend lifetimes.
-    async fn glance_histories(
+    async fn preview_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
-    ) -> Result<Vec<Option<HistoryGlance>>, StoreError>;
+    ) -> Result<Vec<Option<HistoryPreview>>, StoreError>;
 
     /// Returns the number and total size of an owner's threads. The time taken is proportional to the number of
     /// threads, but other calls are not blocked.
@@ -105,15 +105,19 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
-    /// Reserves room for a new thread of an owner, for `lasts` or until released. Returns the number of the owner's
+    /// Counts one more thread against an owner's limit, for `ttl` or until released. Returns the number of the owner's
     /// other unexpired reservations, including those for threads that are already listed.
-    async fn reserve_place(
+    async fn reserve_thread(
         &self,
         owner: OwnerTag,
-        place: PlaceToken,
-        lasts: Duration,
+        reservation: ReservationToken,
+        ttl: Duration,
     ) -> Result<u64, StoreError>;
 
     /// Releases a reservation. Call this method once the thread is listed, or if it was not created.
-    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError>;
+    async fn release_reservation(
+        &self,
+        owner: OwnerTag,
+        reservation: ReservationToken,
+    ) -> Result<(), StoreError>;
 }

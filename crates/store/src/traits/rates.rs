@@ -23,14 +23,14 @@ pub trait Rates: fmt::Debug + Send + Sync {
     /// longest wait. If the connection breaks, a unit may be taken twice.
     async fn take_rates(
         &self,
-        whose: Counted<'_>,
+        subject: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<Option<RateLimited>, StoreError>;
 
     /// Returns one unit to each rate.
     async fn give_back_rates(
         &self,
-        whose: Counted<'_>,
+        subject: Counted<'_>,
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError>;
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{Answered, StoreError, WriteError};
 pub use threadkeep_domain::response::held::{OPEN_RESPONSE_MAX, response_ttl};
 pub use threadkeep_domain::response::steps::{
-    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told,
+    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseEvents, ResponseView,
 };
 use threadkeep_domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::{ResponseId, ThreadId, TurnToken, Write};
@@ -96,7 +96,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
 
     /// Appends events. `first` is the zero-based number of the first event. Skips events that are already stored.
     /// Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
-    async fn tell(
+    async fn append_events(
         &self,
         id: &ResponseId,
         token: TurnToken,
@@ -106,12 +106,12 @@ pub trait Responses: fmt::Debug + Send + Sync {
 
     /// Returns up to `limit` events, starting with number `from`, or `None` if the response does not exist or its
     /// events have expired.
-    async fn told(
+    async fn read_events(
         &self,
         id: &ResponseId,
         from: u64,
         limit: usize,
-    ) -> Result<Option<Told>, StoreError>;
+    ) -> Result<Option<ResponseEvents>, StoreError>;
 
     /// Ends a response, applies `write` and gives back the turn of the thread, atomically. If the response has already
     /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if the entries

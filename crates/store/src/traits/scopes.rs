@@ -75,7 +75,7 @@ pub struct HistoryPage {
 
 /// The position of an item in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ItemPlace {
+pub struct ItemPosition {
     /// The sequence number.
     pub seq: u64,
     /// True if the item has been removed.
@@ -237,7 +237,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         scope: &ScopeId,
         access: Access,
         id: &ItemId,
-    ) -> Result<Option<ItemPlace>, WriteError>;
+    ) -> Result<Option<ItemPosition>, WriteError>;
 
     /// Applies a write atomically, and creates the scope unless its kind requires explicit creation. Returns only once
     /// an accepted write has been stored.

@@ -1,7 +1,7 @@
 use super::blocks::Blocks;
 use crate::answer::read_body;
 use crate::client::Failure;
-use crate::json::inside_member;
+use crate::json::escaped_member;
 use crate::names::Names;
 use threadkeep_domain::{Usage, member, member_elements};
 use threadkeep_responses::{Finish, ModelAnswer};
@@ -36,7 +36,7 @@ pub(super) struct Ending {
 
 impl Ending {
     pub(super) fn read_reason(&mut self, value: &str) {
-        let Some(reason) = inside_member(value, "stop_reason") else {
+        let Some(reason) = escaped_member(value, "stop_reason") else {
             return;
         };
         self.finish = Some(match reason {

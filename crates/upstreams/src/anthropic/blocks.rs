@@ -4,7 +4,7 @@ use super::answer::Ending;
 use super::thinking::{self, Thinking};
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{inside, inside_member};
+use crate::json::{escaped, escaped_member};
 use crate::names::Names;
 use threadkeep_domain::{CallForm, Json, given, member, quoted};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
@@ -50,7 +50,7 @@ impl<'a> Blocks<'a> {
 
     pub(super) fn begin(&mut self, index: &str, block: &str) -> Result<(), Failure> {
         self.draft.count(index.len() + block.len())?;
-        let kind = inside_member(block, "type");
+        let kind = escaped_member(block, "type");
         if kind != Some("text") {
             self.message = None;
         }
@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn text(&mut self, value: &str) -> Result<(), Failure> {
-        let Some(text) = inside_member(value, "text") else {
+        let Some(text) = escaped_member(value, "text") else {
             return Ok(());
         };
         let part = match self.message {
@@ -90,10 +90,10 @@ impl<'a> Blocks<'a> {
     }
 
     fn think(&mut self, part: usize, value: &str) -> Result<(), Failure> {
-        match inside_member(value, "thinking") {
+        match escaped_member(value, "thinking") {
             Some(text) => {
-                let place = (TextKind::Summary, Some(0));
-                self.draft.text(part, place, text)
+                let kind_and_index = (TextKind::Summary, Some(0));
+                self.draft.text(part, kind_and_index, text)
             }
             None => Ok(()),
         }
@@ -116,7 +116,7 @@ impl<'a> Blocks<'a> {
             Block::Call {
                 part, has_deltas, ..
             } => {
-                let Some(json) = inside_member(delta, "partial_json") else {
+                let Some(json) = escaped_member(delta, "partial_json") else {
                     return Ok(());
                 };
                 *has_deltas = true;
@@ -145,7 +145,7 @@ impl<'a> Blocks<'a> {
             }) => {
                 let input = quoted(&input);
                 self.draft
-                    .arguments(part, inside(&input).unwrap_or_default())
+                    .arguments(part, escaped(&input).unwrap_or_default())
             }
             Some(Block::Thinking { part, thinking }) => {
                 let item = thinking::item(&thinking.end());

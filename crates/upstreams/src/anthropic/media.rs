@@ -13,8 +13,8 @@ pub(super) fn image(part: &str) -> Option<String> {
 
 /// Converts an `input_file` part to a block. The API accepts PDF documents, either as data or by URL.
 pub(super) fn document(part: &str) -> Option<String> {
-    let place = text_member(part, "file_data").or_else(|| text_member(part, "file_url"))?;
-    block("document", &source(&place, &[PDF])?)
+    let url = text_member(part, "file_data").or_else(|| text_member(part, "file_url"))?;
+    block("document", &source(&url, &[PDF])?)
 }
 
 fn block(kind: &str, source: &str) -> Option<String> {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn media_are_sent_by_their_url_or_their_data() {
+    fn media_is_sent_by_url_or_as_data() {
         for (url, source) in [
             (
                 r"https:\/\/a\/b.png",
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn media_that_the_api_does_not_take_are_none() {
+    fn unsupported_media_becomes_none() {
         for url in ["data:image/bmp;base64,AA", "data:,a", "data:image/png,a"] {
             let part = format!(r#"{{"type":"input_image","image_url":"{url}"}}"#);
             assert_eq!(image(&part), None);

@@ -17,7 +17,7 @@ use super::names::Names;
 use super::settings::UpstreamSettings;
 use stream::MessageStream;
 use threadkeep_responses::{
-    MediaPlace, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
+    MediaCarrier, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
 };
 
 /// API version that Anthropic's Python client 2.14.0 sends.
@@ -71,8 +71,8 @@ impl Model for AnthropicMessages {
             .await
     }
 
-    fn takes(&self, place: MediaPlace, part: &str) -> bool {
-        matches!(place, MediaPlace::User | MediaPlace::Result) && messages::takes(part)
+    fn takes(&self, carrier: MediaCarrier, part: &str) -> bool {
+        matches!(carrier, MediaCarrier::User | MediaCarrier::Result) && messages::accepts(part)
     }
 
     fn lacks(&self, parameters: &Parameters) -> Option<&'static str> {
@@ -80,8 +80,10 @@ impl Model for AnthropicMessages {
     }
 
     async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
-        let body = request::write_counted(question).into();
-        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        let body = request::write_count_request(question).into();
+        let asked = self
+            .counts
+            .ask_if_supported(body, question.left, read_count);
         asked.await
     }
 }

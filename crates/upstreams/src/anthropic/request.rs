@@ -1,5 +1,5 @@
 use super::messages::{Conversation, conversation};
-use crate::json::{Object, array, inside_member, text};
+use crate::json::{Object, array, escaped_member, text};
 use crate::names::Names;
 use threadkeep_domain::{Json, PromptItem, member, quoted};
 use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
@@ -50,7 +50,7 @@ pub(super) fn write(
 }
 
 /// Writes the body of a token count request, which accepts fewer fields.
-pub(super) fn write_counted(question: &Question<'_>) -> String {
+pub(super) fn write_count_request(question: &Question<'_>) -> String {
     let names = &mut Names::default();
     let thinking = Thinking::of(question.parameters);
     let tools = tools(question, &thinking, names);
@@ -99,8 +99,8 @@ enum Thinking {
 impl Thinking {
     fn of(parameters: &Parameters) -> Self {
         let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
-        let has_summary = inside_member(reasoning, "summary").is_some();
-        let effort = match inside_member(reasoning, "effort") {
+        let has_summary = escaped_member(reasoning, "summary").is_some();
+        let effort = match escaped_member(reasoning, "effort") {
             Some("none") => return Self::Off,
             Some("minimal") => Some("low"),
             Some(effort) => EFFORTS.into_iter().find(|known| *known == effort),
@@ -136,7 +136,7 @@ fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String>
     let text = parameters.text.as_ref().map_or("", Json::as_str);
     let format = member(text, "format").unwrap_or_default();
     let schema = member(format, "schema");
-    let format = schema.filter(|_| inside_member(format, "type") == Some("json_schema"));
+    let format = schema.filter(|_| escaped_member(format, "type") == Some("json_schema"));
     let format = format.map(|schema| {
         Object::of_type("json_schema")
             .json("schema", schema)
@@ -157,8 +157,8 @@ fn metadata(parameters: &Parameters) -> Option<String> {
     Some(Object::new().json("user_id", id).close())
 }
 
-/// Returns the tools and the tool choice. The API requires tools if the conversation contains calls. If the request has
-/// no functions, each function that was called is therefore declared with an open schema.
+/// Returns the tools and the tool choice. Without functions in the request, declares each called function with
+/// an open schema, because the API requires tools if the conversation contains calls.
 fn tools(
     question: &Question<'_>,
     thinking: &Thinking,
@@ -172,7 +172,7 @@ fn tools(
     let mut called = Vec::new();
     for item in question.prompt {
         if let PromptItem::Call { name, .. } = item {
-            called.push(names.send(name));
+            called.push(names.encode(name));
         }
     }
     called.sort_unstable();
@@ -193,7 +193,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
     let parameters = function.parameters.as_ref().map(Json::as_str);
     let schema = parameters.filter(|schema| schema.starts_with('{') && *schema != "{}");
     Object::new()
-        .text("name", &names.send(&function.name))
+        .text("name", &names.encode(&function.name))
         .optional("description", description.as_deref())
         .json("input_schema", schema.unwrap_or(ANY_OBJECT))
         .boolean("strict", function.strict)
@@ -208,7 +208,7 @@ fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Op
         ToolChoice::None => return Some(Object::of_type("none").close()),
         ToolChoice::Required if !is_thinking => Object::of_type("any"),
         ToolChoice::Function(name) if !is_thinking => {
-            Object::of_type("tool").text("name", &names.send(name))
+            Object::of_type("tool").text("name", &names.encode(name))
         }
         ToolChoice::Auto if !is_single => return None,
         _ => Object::of_type("auto"),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Object, array, inside, inside_member};
+use crate::json::{Object, array, escaped, escaped_member};
 use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
 /// Name of the item member that holds the original block. Upstreams of other kinds ignore this member.
@@ -14,7 +14,7 @@ const OTHER: &str = "\"anthropic_block\"";
 
 pub(super) fn is_thinking(block: &str) -> bool {
     matches!(
-        inside_member(block, "type"),
+        escaped_member(block, "type"),
         Some("thinking" | "redacted_thinking")
     )
 }
@@ -27,8 +27,11 @@ pub(super) fn begun() -> Json {
 /// thinking as a summary.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
-        let summary = inside_member(block, "thinking")
-            .map(|text| Object::of_type("summary_text").inside("text", text).close());
+        let summary = escaped_member(block, "thinking").map(|text| {
+            Object::of_type("summary_text")
+                .escaped("text", text)
+                .close()
+        });
         let summary: Vec<_> = summary.into_iter().collect();
         Object::of_type("reasoning")
             .json("summary", &array(&summary))
@@ -41,19 +44,19 @@ pub(super) fn item(block: &str) -> Json {
 
 /// Returns the block in an item, or `None` if the item comes from an upstream of another kind.
 pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
-    let kept = member(item, BLOCK).map(Cow::Borrowed);
+    let stored = member(item, BLOCK).map(Cow::Borrowed);
     match member(item, "type")? {
         "\"reasoning\"" => {
             // earlier versions of threadkeep also stored thinking in this member
-            let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
+            let block = stored.or_else(|| Some(parsed(&carried(CARRIED, item)?)?.into()));
             block.filter(|block| is_thinking(block))
         }
-        OTHER => kept.filter(|block| inside_member(block, "type").is_some()),
+        OTHER => stored.filter(|block| escaped_member(block, "type").is_some()),
         _ => None,
     }
 }
 
-fn of_client(block: &str) -> Option<String> {
+fn parsed(block: &str) -> Option<String> {
     Some(Json::parse(block).ok()?.as_str().to_owned())
 }
 
@@ -68,7 +71,7 @@ pub(super) struct Thinking {
 
 impl Thinking {
     pub(super) fn begin(block: &str) -> Self {
-        let text = inside_member(block, "thinking").unwrap_or_default();
+        let text = escaped_member(block, "thinking").unwrap_or_default();
         Self {
             begin: block.into(),
             text: text.into(),
@@ -78,11 +81,11 @@ impl Thinking {
 
     /// Adds a delta, and returns its size in bytes. A new signature replaces the previous one.
     pub(super) fn add(&mut self, delta: &str) -> usize {
-        if let Some(text) = inside_member(delta, "thinking") {
+        if let Some(text) = escaped_member(delta, "thinking") {
             self.text.push_str(text);
             return text.len();
         }
-        let signature = member(delta, "signature").filter(|json| inside(json).is_some());
+        let signature = member(delta, "signature").filter(|json| escaped(json).is_some());
         self.signature = signature.map(str::to_owned).or(self.signature.take());
         signature.map_or(0, str::len)
     }
@@ -96,11 +99,11 @@ impl Thinking {
                 _ => (key, value),
             })
             .collect();
-        let late = self
+        let new_signature = self
             .signature
             .as_deref()
             .map(|json| ("\"signature\"", json));
-        for (key, value) in [Some(("\"thinking\"", text.as_str())), late]
+        for (key, value) in [Some(("\"thinking\"", text.as_str())), new_signature]
             .into_iter()
             .flatten()
         {
@@ -118,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_goes_back_as_it_came() {
+    fn a_block_is_sent_back_unchanged() {
         for (block_json, kind) in [
             (
                 r#"{"type":"thinking","thinking":"a\u0062","signature":"s=","new":1}"#,
@@ -130,7 +133,7 @@ mod tests {
             let item = item(block_json);
 
             assert_eq!(block(item.as_str()).as_deref(), Some(block_json));
-            assert_eq!(inside_member(item.as_str(), "type"), Some(kind));
+            assert_eq!(escaped_member(item.as_str(), "type"), Some(kind));
         }
         let item = item(r#"{"type":"thinking","thinking":"a\u0062","signature":"s"}"#);
         assert_eq!(
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_need_to_send_no_member_of_this_server() {
+    fn a_block_is_restored_from_encrypted_content_alone() {
         let thought = r#"{"type":"thinking","thinking":"a","signature":"s"}"#;
         let content = |text: &str| {
             let content = carry(CARRIED, text);

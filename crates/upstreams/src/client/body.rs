@@ -15,9 +15,9 @@ use super::outlet::Outlet;
 use crate::codec::{Codec, EventReader};
 use threadkeep_responses::ModelAnswer;
 
-/// Maximum size of a stream, as a multiple of the maximum size of its answer. Models produce one token at a time, and
-/// servers wrap each token in about 250 bytes. Without this factor, streams would be cut off much too early.
-const STREAM_BYTES: u64 = 256;
+/// Maximum size of a stream, as a multiple of the maximum size of its answer. Servers send one event per token, and
+/// wrap each token in about 250 bytes.
+const STREAM_FACTOR: u64 = 256;
 /// Maximum size of the data that is read after the last event of a stream so that the connection can be reused.
 const REST_MAX_BYTES: u64 = 65_536;
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ pub(super) async fn read_streamed<R: EventReader>(
 ) -> Result<ModelAnswer, Failure> {
     let mut body = Body {
         response,
-        bytes_left: max_bytes.saturating_mul(STREAM_BYTES),
+        bytes_left: max_bytes.saturating_mul(STREAM_FACTOR),
     };
     let begin = loop {
         let chunk = body.chunk().await?.ok_or_else(Failure::malformed)?;
@@ -169,7 +169,7 @@ mod tests {
             self.0.push(Piece::Text {
                 part: 0,
                 kind: TextKind::Text,
-                place: 0,
+                text_index: 0,
                 text,
             });
             Ok(match data {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_are_the_same_wherever_their_bytes_are_divided() {
+    async fn events_do_not_depend_on_chunk_boundaries() {
         for (text, expected) in [
             (
                 "\u{feff}: hi\n\ndata: ä1\n\nevent: e\ndata:2\nid: 7\n\ndata:\n\ndata: end\n\ndata: late\n\n",

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_found_in_each_form() {
+    fn an_error_message_is_found_in_each_form() {
         for (body, expected) in [
             (
                 r#"{"error":{"message":"no such tool","code":1}}"#,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_status_is_read_by_its_names() {
+    fn an_error_without_a_status_is_classified_by_name() {
         let refused = |message: &str| UpstreamError::Refused(message.into());
         for (error, expected, is_temporary) in [
             ("null", UpstreamError::Failed, true),

@@ -91,8 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a JSON body. Retries until an answer can be read, a failure is permanent, or the attempts or the time run
-    /// out. If `pieces` is given, `body` must request a stream, and each piece is sent to `pieces`.
+    /// Sends a JSON body. Retries temporary failures while attempts and time remain. If `pieces` is given, `body` must
+    /// request a stream, and each piece is sent to `pieces`.
     pub(super) async fn ask<R: EventReader>(
         &self,
         body: Bytes,
@@ -118,7 +118,7 @@ impl Endpoint {
             };
             outlet.void().await;
             let left = left.saturating_sub(start.elapsed());
-            let next = self.before_next(failure, attempt, left).await;
+            let next = self.wait_before_retry(failure, attempt, left).await;
             next.map_err(|failure| failure.error)?;
             attempt += 1;
         }
@@ -137,7 +137,7 @@ impl Endpoint {
     }
 
     /// Like [`ask_whole`](Self::ask_whole), but returns `None` if the upstream does not support the operation.
-    pub(super) async fn ask_if_served<A>(
+    pub(super) async fn ask_if_supported<A>(
         &self,
         body: Bytes,
         left: Duration,
@@ -179,12 +179,12 @@ impl Endpoint {
                 Err(_) => Failure::temporary(UpstreamError::Timeout),
             };
             let left = left.saturating_sub(start.elapsed());
-            self.before_next(failure, attempt, left).await?;
+            self.wait_before_retry(failure, attempt, left).await?;
             attempt += 1;
         }
     }
 
-    async fn before_next(
+    async fn wait_before_retry(
         &self,
         failure: Failure,
         attempt: u32,

@@ -17,7 +17,7 @@ pub(super) struct Call {
 impl Draft {
     /// Adds a call whose name is not yet known, and returns the index of the new part.
     pub(in super::super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
-        self.nameless += 1;
+        self.unnamed_calls += 1;
         self.add(Part::Call(Call {
             form,
             ..Call::default()
@@ -52,8 +52,8 @@ impl Draft {
             call.head = Some((id.clone(), name.clone()));
             self.held.push(Piece::Call { part, id, name });
             call.flush(part, &mut self.held);
-            self.nameless -= 1;
-            if self.nameless == 0 {
+            self.unnamed_calls -= 1;
+            if self.unnamed_calls == 0 {
                 self.held.sort_by_key(part_of);
                 self.pieces.append(&mut self.held);
             }
@@ -110,7 +110,7 @@ impl Call {
         }
         self.flush(part, pieces);
         let (id, name) = self.head?;
-        let arguments = self.arguments?.all();
+        let arguments = self.arguments?.decoded();
         Some(AnswerPart::Call {
             id,
             name,

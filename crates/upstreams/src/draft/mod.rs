@@ -18,8 +18,8 @@ const PARTS_MAX: usize = 10_240;
 pub(super) struct Draft {
     parts: Vec<Part>,
     bytes_left: u64,
-    /// Number of calls that have no name yet.
-    nameless: usize,
+    /// Number of calls whose names have not arrived.
+    unnamed_calls: usize,
     /// Pieces that are held back until every call has a name.
     held: Vec<Piece>,
     pieces: Vec<Piece>,
@@ -44,7 +44,7 @@ impl Draft {
         Self {
             parts: Vec::new(),
             bytes_left: max_bytes,
-            nameless: 0,
+            unnamed_calls: 0,
             held: Vec::new(),
             pieces: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl Draft {
 
     /// Queues a piece, or holds it back while any call has no name.
     fn send(&mut self, piece: Piece) {
-        match self.nameless {
+        match self.unnamed_calls {
             0 => self.pieces.push(piece),
             _ => self.held.push(piece),
         }

@@ -1,5 +1,3 @@
-//! Tests of drafts.
-
 use super::texts::TEXTS_MAX;
 use super::*;
 use crate::answer::{message, output_text};
@@ -11,15 +9,15 @@ fn ended(draft: Draft) -> Option<(ModelAnswer, Vec<Piece>)> {
 }
 
 #[test]
-fn a_character_in_two_halves_is_one_piece() {
+fn a_split_surrogate_pair_becomes_one_piece() {
     let mut draft = Draft::new(100);
     let begun = Json::from_compact("[]");
     let part = draft.begin_message(begun).unwrap();
     draft.pieces().clear();
 
     for json in ["a\\ud83d", "\\ude00", "\\\\ud83d", "\\uD83D"] {
-        let place = (TextKind::Text, None);
-        draft.text(part, place, json).unwrap();
+        let kind_and_index = (TextKind::Text, None);
+        draft.text(part, kind_and_index, json).unwrap();
     }
     let (answer, pieces) = ended(draft).unwrap();
 
@@ -70,14 +68,14 @@ fn arguments_wait_for_the_name() {
 }
 
 #[test]
-fn parts_begin_in_order_although_names_come_late() {
+fn parts_begin_in_order_despite_late_names() {
     let mut draft = Draft::new(1_000);
     let first = draft.add_call(CallForm::Function).unwrap();
     let second = draft.add_call(CallForm::Function).unwrap();
     let begun = Json::from_compact("[]");
     let third = draft.begin_message(begun).unwrap();
-    let place = (TextKind::Text, None);
-    draft.text(third, place, "a").unwrap();
+    let kind_and_index = (TextKind::Text, None);
+    draft.text(third, kind_and_index, "a").unwrap();
     draft.name(second, None, "g".into()).unwrap();
     draft.arguments(second, "{}").unwrap();
     assert_eq!(*draft.pieces(), []);
@@ -89,15 +87,15 @@ fn parts_begin_in_order_although_names_come_late() {
 }
 
 #[test]
-fn texts_of_a_part_are_bounded_and_of_one_kind_each() {
+fn texts_of_a_part_are_limited_and_keep_their_kind() {
     let mut draft = Draft::new(100_000);
     let item = Json::parse(r#"{"type":"reasoning"}"#).unwrap();
     let part = draft.begin_item(item).unwrap();
-    let mut text = |kind, place| draft.text(part, (kind, Some(place)), "a");
+    let mut text = |kind, index| draft.text(part, (kind, Some(index)), "a");
 
-    for place in 0..TEXTS_MAX / 2 {
-        text(TextKind::Summary, place).unwrap();
-        text(TextKind::Reasoning, place).unwrap();
+    for index in 0..TEXTS_MAX / 2 {
+        text(TextKind::Summary, index).unwrap();
+        text(TextKind::Reasoning, index).unwrap();
     }
     assert!(text(TextKind::Summary, 7).is_ok());
     assert_eq!(text(TextKind::Text, 7), Err(Failure::malformed()));
@@ -105,7 +103,7 @@ fn texts_of_a_part_are_bounded_and_of_one_kind_each() {
 }
 
 #[test]
-fn a_call_without_a_name_makes_no_answer() {
+fn a_call_without_a_name_fails_the_answer() {
     let mut draft = Draft::new(100);
     let part = draft.add_call(CallForm::Function).unwrap();
     draft.arguments(part, "{}").unwrap();
@@ -115,13 +113,13 @@ fn a_call_without_a_name_makes_no_answer() {
 }
 
 #[test]
-fn bytes_and_parts_are_bounded() {
+fn bytes_and_parts_are_limited() {
     let mut draft = Draft::new(2);
     let begun = || Json::from_compact("[]");
     let part = draft.begin_message(begun()).unwrap();
-    let place = (TextKind::Text, None);
-    assert!(draft.text(part, place, "ab").is_ok());
-    assert!(draft.text(part, place, "c").is_err());
+    let kind_and_index = (TextKind::Text, None);
+    assert!(draft.text(part, kind_and_index, "ab").is_ok());
+    assert!(draft.text(part, kind_and_index, "c").is_err());
 
     let mut draft = Draft::new(0);
     for _ in 0..PARTS_MAX {

@@ -18,19 +18,19 @@ impl Text {
         }
     }
 
-    /// Adds JSON-escaped text, and returns the text that is ready to be sent. A server that counts UTF-16 units can
-    /// split a surrogate pair. In that case, the first half is held back until the second half arrives.
+    /// Adds JSON-escaped text, and returns the text that can be sent. If a server splits a surrogate pair, holds back
+    /// the first half until the second half arrives.
     pub(super) fn push(&mut self, json: &str) -> Option<String> {
         self.json.push_str(json);
         let half = if ends_in_high_surrogate(json) { 6 } else { 0 };
-        self.send_to(self.json.len() - half)
+        self.take_until(self.json.len() - half)
     }
 
     /// Replaces the text with the complete text, and returns the part that has not been sent yet. Fails if the complete
     /// text does not begin with the received text.
     pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
         let whole = unquoted(json);
-        if !whole.starts_with(&self.all()) {
+        if !whole.starts_with(&self.decoded()) {
             return Err(Failure::malformed());
         }
         let sent = unquoted(&self.json[..self.sent]).len();
@@ -45,16 +45,16 @@ impl Text {
     }
 
     pub(super) fn rest(&mut self) -> Option<String> {
-        self.send_to(self.json.len())
+        self.take_until(self.json.len())
     }
 
-    fn send_to(&mut self, end: usize) -> Option<String> {
+    fn take_until(&mut self, end: usize) -> Option<String> {
         let new = unquoted(&self.json[self.sent..end]);
         self.sent = end;
         (!new.is_empty()).then_some(new)
     }
 
-    pub(super) fn all(&self) -> String {
+    pub(super) fn decoded(&self) -> String {
         unquoted(&self.json)
     }
 }

@@ -2,7 +2,7 @@ use super::text::Text;
 use super::{Draft, Part};
 use crate::answer::{message, output_text, refusal};
 use crate::client::Failure;
-use crate::json::inside_member;
+use crate::json::escaped_member;
 use threadkeep_domain::Json;
 use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
@@ -13,7 +13,7 @@ pub(super) const TEXTS_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct IndexedText {
     kind: TextKind,
-    place: usize,
+    index: usize,
     text: Text,
 }
 
@@ -22,7 +22,7 @@ impl IndexedText {
         Piece::Text {
             part,
             kind: self.kind,
-            place: self.place,
+            text_index: self.index,
             text,
         }
     }
@@ -34,12 +34,11 @@ impl IndexedText {
 }
 
 impl Draft {
-    pub(in super::super) fn begin_message(&mut self, begun: Json) -> Result<usize, Failure> {
+    pub(in super::super) fn begin_message(&mut self, message: Json) -> Result<usize, Failure> {
         let part = self.add(Part::Message {
             whole: None,
             texts: Vec::new(),
         })?;
-        let message = begun;
         self.send(Piece::Message { part, message });
         Ok(part)
     }
@@ -58,11 +57,11 @@ impl Draft {
     pub(in super::super) fn text(
         &mut self,
         part: usize,
-        (kind, place): (TextKind, Option<usize>),
+        (kind, index): (TextKind, Option<usize>),
         json: &str,
     ) -> Result<(), Failure> {
         self.count(json.len())?;
-        let open = self.place(part, kind, place)?;
+        let open = self.text_at(part, kind, index)?;
         if let Some(text) = open.text.push(json) {
             let piece = open.piece(part, text);
             self.send(piece);
@@ -70,38 +69,37 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the text of `kind` at index `place`, adding it if necessary. Fails if the text at that index is of a
-    /// different kind.
-    fn place(
+    /// Returns the text of `kind` at `index`, adding it if necessary. Fails if that text is of a different kind.
+    fn text_at(
         &mut self,
         part: usize,
         kind: TextKind,
-        place: Option<usize>,
+        index: Option<usize>,
     ) -> Result<&mut IndexedText, Failure> {
         let Some(Part::Message { texts, .. } | Part::Item { texts, .. }) = self.parts.get_mut(part)
         else {
             return Err(Failure::malformed());
         };
         let is_summary = kind == TextKind::Summary;
-        let known = texts.iter().position(|text| match place {
-            Some(place) => (text.kind == TextKind::Summary, text.place) == (is_summary, place),
+        let existing = texts.iter().position(|text| match index {
+            Some(index) => (text.kind == TextKind::Summary, text.index) == (is_summary, index),
             None => text.kind == kind,
         });
-        let known = match known {
-            Some(known) if texts[known].kind != kind => return Err(Failure::malformed()),
-            Some(known) => known,
+        let position = match existing {
+            Some(position) if texts[position].kind != kind => return Err(Failure::malformed()),
+            Some(position) => position,
             None if texts.len() >= TEXTS_MAX => return Err(Failure::too_long()),
             None => {
-                let place = place.unwrap_or(texts.len());
+                let index = index.unwrap_or(texts.len());
                 texts.push(IndexedText {
                     kind,
-                    place,
+                    index,
                     text: Text::default(),
                 });
                 texts.len() - 1
             }
         };
-        Ok(&mut texts[known])
+        Ok(&mut texts[position])
     }
 
     pub(in super::super) fn text_of(&self, part: usize) -> &str {
@@ -114,14 +112,14 @@ impl Draft {
     pub(in super::super) fn annotate(
         &mut self,
         part: usize,
-        place: usize,
+        text_index: usize,
         annotation: &str,
     ) -> Result<(), Failure> {
         self.count(annotation.len())?;
         let annotation = Json::from_compact(annotation);
         let piece = Piece::Annotation {
             part,
-            place,
+            text_index,
             annotation,
         };
         self.send(piece);
@@ -136,15 +134,15 @@ impl Draft {
         message: Json,
     ) -> Result<(), Failure> {
         let mut counted = 0;
-        for (place, json) in elements(content_of(&message)).enumerate() {
+        for (index, json) in elements(content_of(&message)).enumerate() {
             let text = [(TextKind::Text, "text"), (TextKind::Refusal, "refusal")];
             let text = text
                 .into_iter()
-                .find_map(|(kind, member)| Some((kind, inside_member(json, member)?)));
+                .find_map(|(kind, member)| Some((kind, escaped_member(json, member)?)));
             let Some((kind, whole)) = text else {
                 continue;
             };
-            let open = self.place(part, kind, Some(place))?;
+            let open = self.text_at(part, kind, Some(index))?;
             counted += open.text.json.len();
             if let Some(text) = open.text.complete(whole)? {
                 let piece = open.piece(part, text);
@@ -177,7 +175,7 @@ impl Draft {
 
 /// Builds a message from its texts, and adds the remaining pieces to `pieces`.
 pub(super) fn end(mut texts: Vec<IndexedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
-    texts.sort_by_key(|text| text.place);
+    texts.sort_by_key(|text| text.index);
     let content = texts.iter_mut().map(|open| {
         pieces.extend(open.rest(part));
         match open.kind {

@@ -5,7 +5,7 @@ use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
 use crate::answer::{self, message, output_text, read_body, refusal};
 use crate::client::Failure;
-use crate::json::{inside_member, text, text_member};
+use crate::json::{escaped_member, text, text_member};
 use threadkeep_domain::{CallForm, Usage, member, member_elements};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
 
@@ -53,15 +53,15 @@ pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
 fn message_content(message: &str) -> Vec<String> {
     let text: String = texts(message).collect();
     let text = (!text.is_empty()).then(|| output_text(&text));
-    let refusal = inside_member(message, "refusal").map(refusal);
+    let refusal = escaped_member(message, "refusal").map(refusal);
     text.into_iter().chain(refusal).collect()
 }
 
 /// Returns the non-empty texts of a message or a delta, JSON-escaped. Some servers send content as an array.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
     let parts = member_elements(message, "content");
-    let texts = parts.filter_map(|part| inside_member(part, "text"));
-    inside_member(message, "content").into_iter().chain(texts)
+    let texts = parts.filter_map(|part| escaped_member(part, "text"));
+    escaped_member(message, "content").into_iter().chain(texts)
 }
 
 /// Returns the calls in `tool_calls`, or the call in the older field `function_call`. Returns `None` if a call is for
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_custom_tools_have_any_text() {
+    fn custom_tool_input_may_be_any_text() {
         for input in ["not json", ""] {
             let answer = of_message(
                 &format!(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_the_end_is_read() {
+    fn the_finish_reason_is_read() {
         for (reason, finish) in [
             ("\"stop\"", Finish::Done),
             ("\"eos\"", Finish::Done),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_be_empty_only_when_it_was_ended_early() {
+    fn only_a_truncated_answer_may_be_empty() {
         for content in ["null", "\"\"", "[]"] {
             let empty = format!(r#"{{"content":{content},"reasoning":"a","tool_calls":[]}}"#);
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_of_tokens_are_0() {
+    fn malformed_token_counts_are_0() {
         for usage in [
             "null",
             "[]",
@@ -319,12 +319,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&bytes);
         }
 
         #[test]
-        fn no_change_of_an_answer_makes_the_reader_panic(
+        fn corrupted_answers_never_panic(
             changes in prop::collection::vec(
                 (0..WHOLE.len(), 0..9_usize, prop::sample::select(vec![
                     "\"", "\\", "\\ud800", "{", "}", "[", "]", ",", ":", "null", "7", "\"a\"", "[{}]", "{\"a\":1}", "ä",

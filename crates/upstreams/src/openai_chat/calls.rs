@@ -3,23 +3,23 @@ use std::collections::HashMap;
 use crate::json::{text, text_member};
 use threadkeep_domain::{CallForm, Json, given, member};
 
-/// The calls that a stream has begun.
+/// The calls that a stream has begun so far.
 ///
 /// OpenAI numbers calls by `index`, and sends the id and name once. Other servers omit the index, use the same index
 /// for all calls, or send no id. Some repeat the id or name in each delta.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    begun: Vec<Begun>,
+    begun: Vec<StreamedCall>,
     /// The latest call with each index. The index is stored as JSON text.
     by_index: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
-struct Begun {
+struct StreamedCall {
     part: usize,
     id: Option<String>,
-    /// Whether the first delta contained all arguments.
+    /// True if the first delta contained all arguments.
     is_whole: bool,
 }
 
@@ -38,12 +38,12 @@ impl Calls {
         };
         let call = &self.begun[latest?];
         let has_name = name_of(delta).is_some();
-        let goes_on = match (&call.id, id) {
-            (Some(known), Some(id)) => *known == id,
+        let continues = match (&call.id, id) {
+            (Some(known_id), Some(id)) => *known_id == id,
             (None, Some(_)) => !has_name,
             (_, None) => !(has_name && call.is_whole),
         };
-        goes_on.then_some(call.part)
+        continues.then_some(call.part)
     }
 
     /// Returns the number of bytes that are stored for a call with the index and id of `delta`.
@@ -68,7 +68,7 @@ impl Calls {
             Some(text) => Json::parse_object(&text, 1).is_ok(),
             None => arguments.starts_with('{'),
         });
-        self.begun.push(Begun { part, id, is_whole });
+        self.begun.push(StreamedCall { part, id, is_whole });
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_without_an_id_are_different_calls() {
+    fn complete_calls_without_an_id_are_separate_calls() {
         for index in ["", r#""index":0,"#] {
             let whole = format!(r#"{{{index}"function":{{"name":"f","arguments":"{{}}"}}}}"#);
             let object = format!(r#"{{{index}"function":{{"name":"f","arguments":{{}}}}}}"#);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_comes_late_belongs_to_the_call() {
+    fn a_late_id_belongs_to_the_existing_call() {
         let deltas = [
             r#"{"index":0,"function":{"name":"f"}}"#,
             r#"{"index":0,"id":"a","function":{"arguments":"{}"}}"#,

@@ -44,7 +44,7 @@ impl Dialect {
     ///
     /// Compatible servers parse the arguments to fill in the chat template of the model, and fail on invalid JSON. A
     /// single invalid call would make all later requests in the conversation fail.
-    pub(super) fn takes_any_arguments(self) -> bool {
+    pub(super) fn accepts_any_arguments(self) -> bool {
         self == Self::OpenAi
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openai_is_known_by_its_hosts() {
+    fn openai_is_recognized_by_host() {
         for host in [
             "api.openai.com",
             "eu.api.openai.com",

@@ -1,5 +1,5 @@
 use crate::answer::output_text_with;
-use crate::json::{Object, array, inside_member};
+use crate::json::{Object, array, escaped_member};
 use threadkeep_domain::{Json, elements, member, member_elements};
 use threadkeep_responses::AnswerPart;
 
@@ -15,9 +15,13 @@ impl Logprobs {
         let before = self.0.len();
         self.0.extend(tokens.filter_map(|token| {
             let top = member_elements(token, "top_logprobs");
-            let top = top.filter_map(|token| Some(of_token(token)?.close()));
+            let top = top.filter_map(|token| Some(token_object(token)?.close()));
             let top: Vec<_> = top.collect();
-            Some(of_token(token)?.json("top_logprobs", &array(&top)).close())
+            Some(
+                token_object(token)?
+                    .json("top_logprobs", &array(&top))
+                    .close(),
+            )
         }));
         self.0[before..].iter().map(String::len).sum()
     }
@@ -31,16 +35,19 @@ impl Logprobs {
         let Some(content) = content.filter(|_| !self.0.is_empty()) else {
             return;
         };
-        let all = array(&self.0);
-        let with_all = elements(content.as_str()).map(|part| match inside_member(part, "type") {
-            Some("output_text") => output_text_with(member(part, "text").unwrap_or("\"\""), &all),
-            _ => part.to_owned(),
-        });
-        *content = Json::from_compact(array(&with_all.collect::<Vec<_>>()));
+        let logprobs = array(&self.0);
+        let with_logprobs =
+            elements(content.as_str()).map(|part| match escaped_member(part, "type") {
+                Some("output_text") => {
+                    output_text_with(member(part, "text").unwrap_or("\"\""), &logprobs)
+                }
+                _ => part.to_owned(),
+            });
+        *content = Json::from_compact(array(&with_logprobs.collect::<Vec<_>>()));
     }
 }
 
-fn of_token(token: &str) -> Option<Object> {
+fn token_object(token: &str) -> Option<Object> {
     let text = member(token, "token").filter(|text| text.starts_with('"'))?;
     let is_number = |value: &&str| !value.starts_with(['"', '{', '[', 't', 'f', 'n']);
     let logprob = member(token, "logprob").filter(is_number)?;
@@ -54,14 +61,14 @@ mod tests {
     use super::*;
 
     const CHOICE: &str = r#"{"logprobs":{"content":[{"token":"H\u00e9","logprob":-0.50,"bytes":[72,195,169],"top_logprobs":[{"token":"Ha","logprob":-1e3,"bytes":null},7]},{"token":"!","logprob":null}],"refusal":null}}"#;
-    const FOUND: &str = r#"[{"token":"H\u00e9","logprob":-0.50,"bytes":[72,195,169],"top_logprobs":[{"token":"Ha","logprob":-1e3,"bytes":[]}]}]"#;
+    const CONVERTED: &str = r#"[{"token":"H\u00e9","logprob":-0.50,"bytes":[72,195,169],"top_logprobs":[{"token":"Ha","logprob":-1e3,"bytes":[]}]}]"#;
 
     fn message(json: &str) -> AnswerPart {
         AnswerPart::Message(Json::parse(json).unwrap())
     }
 
     #[test]
-    fn the_text_of_the_message_has_those_of_all_chunks() {
+    fn the_message_text_has_the_logprobs_of_all_chunks() {
         let mut logprobs = Logprobs::default();
         let item = AnswerPart::Item(Json::empty_object());
         let text = r#"{"type":"output_text","text":"a\n","annotations":[],"logprobs":[]}"#;
@@ -71,13 +78,13 @@ mod tests {
         let bytes = logprobs.add(CHOICE);
         logprobs.put_into(&mut parts);
 
-        assert_eq!(bytes, FOUND.len() - 2);
-        let text = text.replace(r#""logprobs":[]"#, &format!(r#""logprobs":{FOUND}"#));
+        assert_eq!(bytes, CONVERTED.len() - 2);
+        let text = text.replace(r#""logprobs":[]"#, &format!(r#""logprobs":{CONVERTED}"#));
         assert_eq!(parts, [item, message(&format!("[{text},{refusal}]"))]);
     }
 
     #[test]
-    fn an_answer_without_them_stays_as_it_is() {
+    fn an_answer_without_logprobs_is_unchanged() {
         for choice in [
             "7",
             "{}",

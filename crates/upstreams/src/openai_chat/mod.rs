@@ -17,7 +17,7 @@ use super::codec::Codec;
 use super::settings::UpstreamSettings;
 use dialect::Dialect;
 use stream::ChatStream;
-use threadkeep_responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
+use threadkeep_responses::{MediaCarrier, Model, ModelAnswer, Piece, Question, UpstreamError};
 
 /// Models called through OpenAI's Chat Completions API: `POST {url}/chat/completions`.
 #[derive(Debug)]
@@ -53,12 +53,12 @@ impl Model for OpenAiChat {
             .await
     }
 
-    fn takes_custom_tools(&self) -> bool {
+    fn supports_custom_tools(&self) -> bool {
         true
     }
 
     /// In this API, only user messages can contain images and files.
-    fn takes(&self, place: MediaPlace, part: &str) -> bool {
-        place == MediaPlace::User && messages::takes(part)
+    fn takes(&self, carrier: MediaCarrier, part: &str) -> bool {
+        carrier == MediaCarrier::User && messages::accepts(part)
     }
 }

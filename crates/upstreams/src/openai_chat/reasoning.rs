@@ -1,4 +1,4 @@
-use crate::json::{Object, array, inside_member};
+use crate::json::{Object, array, escaped_member};
 use threadkeep_domain::{Json, member_elements};
 
 /// Names that compatible servers use for the reasoning field. `DeepSeek` and llama.cpp use the first name.
@@ -20,12 +20,12 @@ impl Field {
     }
 
     pub(super) fn read(self, message: &str) -> Option<&str> {
-        inside_member(message, FIELDS[self.0])
+        escaped_member(message, FIELDS[self.0])
     }
 }
 
 pub(super) fn item(field: Field, text: &str) -> Json {
-    let part = Object::of_type("reasoning_text").inside("text", text);
+    let part = Object::of_type("reasoning_text").escaped("text", text);
     let item = Object::of_type("reasoning")
         .json("summary", "[]")
         .json("content", &array(&[part.close()]));
@@ -47,9 +47,9 @@ impl Reasoning {
     /// Adds the text of a reasoning item. An item that only another kind of upstream can read contains no text.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
-        let texts = parts.filter_map(|part| inside_member(part, "text"));
+        let texts = parts.filter_map(|part| escaped_member(part, "text"));
         self.text.extend(texts);
-        let field = inside_member(item, FIELD).unwrap_or(FIELDS[0]);
+        let field = escaped_member(item, FIELD).unwrap_or(FIELDS[0]);
         self.field = Field(usize::from(field == FIELDS[1]));
     }
 
@@ -57,7 +57,7 @@ impl Reasoning {
         if self.text.is_empty() {
             return message;
         }
-        message.inside(FIELDS[self.field.0], &self.text)
+        message.escaped(FIELDS[self.field.0], &self.text)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasoning_goes_back_in_the_field_that_it_came_in() {
+    fn reasoning_is_sent_back_in_its_original_field() {
         for message in [
             r#"{"reasoning_content":"a\u0062"}"#,
             r#"{"reasoning":"a\u0062"}"#,

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_tools_and_parameters_is_its_messages() {
+    fn a_request_without_tools_and_parameters_has_only_messages() {
         let required = ToolChoice::Required;
         let parameters = Parameters {
             parallel_tool_calls: Some(true),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_have_the_fields_that_are_known() {
+    fn tools_have_only_the_given_fields() {
         let full = Function {
             description: Some("Reads \"it\"".into()),
             parameters: json(r#"{"type":"object","x":1.0}"#),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_other_than_the_default_are_named() {
+    fn choices_other_than_the_default_are_sent() {
         for (choice, text) in [
             (ToolChoice::Auto, ""),
             (ToolChoice::None, r#","tool_choice":"none""#),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_go_upstream_as_they_are_written() {
+    fn parameters_are_sent_unchanged() {
         let parameters = Parameters {
             max_output_tokens: Some(7),
             temperature: json("1.50"),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn details_that_a_request_names_are_asked_for() {
+    fn optional_parameters_are_sent() {
         let parameters = Parameters {
             logprobs: true,
             top_logprobs: Some(3),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_those_of_this_api() {
+    fn formats_are_converted_for_this_api() {
         for (format, expected) in [
             (r#"{"type":"text"}"#, "}"),
             (r#"{"type":"grammar"}"#, "}"),

@@ -7,7 +7,7 @@ use super::reasoning::{self, Field};
 use crate::client::Failure;
 use crate::codec::{EventReader, parse_event};
 use crate::draft::Draft;
-use crate::json::{inside, inside_member, text_member};
+use crate::json::{escaped, escaped_member, text_member};
 use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, quoted};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
@@ -89,13 +89,13 @@ impl ChatStream {
         self.reason(delta)?;
         for text in texts(delta) {
             let part = self.message()?;
-            let place = (TextKind::Text, None);
-            self.draft.text(part, place, text)?;
+            let kind_and_index = (TextKind::Text, None);
+            self.draft.text(part, kind_and_index, text)?;
         }
-        if let Some(refusal) = inside_member(delta, "refusal") {
+        if let Some(refusal) = escaped_member(delta, "refusal") {
             let part = self.message()?;
-            let place = (TextKind::Refusal, None);
-            self.draft.text(part, place, refusal)?;
+            let kind_and_index = (TextKind::Refusal, None);
+            self.draft.text(part, kind_and_index, refusal)?;
         }
         for call in member_elements(delta, "tool_calls") {
             let (form, tool) = tool_of(call).unwrap_or_default();
@@ -115,7 +115,7 @@ impl ChatStream {
             match form {
                 CallForm::Function => self.arguments(part, tool)?,
                 CallForm::Custom => {
-                    let input = inside_member(tool, "input").unwrap_or_default();
+                    let input = escaped_member(tool, "input").unwrap_or_default();
                     self.draft.arguments(part, input)?;
                 }
             }
@@ -130,11 +130,11 @@ impl ChatStream {
 
     /// Adds reasoning from the field that the stream used first. Servers that send both fields repeat the text.
     fn reason(&mut self, delta: &str) -> Result<(), Failure> {
-        let known = self.field.map_or_else(
+        let found = self.field.map_or_else(
             || Field::find(delta),
             |field| Some((field, field.read(delta)?)),
         );
-        let Some((field, text)) = known else {
+        let Some((field, text)) = found else {
             return Ok(());
         };
         self.field = Some(field);
@@ -145,8 +145,8 @@ impl ChatStream {
                 *self.reasoning.insert(self.draft.begin_item(begun)?)
             }
         };
-        let place = (TextKind::Reasoning, Some(0));
-        self.draft.text(part, place, text)
+        let kind_and_index = (TextKind::Reasoning, Some(0));
+        self.draft.text(part, kind_and_index, text)
     }
 
     fn end_reasoning(&mut self) -> Result<(), Failure> {
@@ -172,12 +172,12 @@ impl ChatStream {
     fn arguments(&mut self, part: usize, function: &str) -> Result<(), Failure> {
         match member(function, "arguments") {
             None | Some("null") => Ok(()),
-            Some(arguments) => match inside(arguments) {
+            Some(arguments) => match escaped(arguments) {
                 Some(text) => self.draft.arguments(part, text),
                 None => {
                     let text = quoted(arguments);
                     self.draft
-                        .arguments(part, inside(&text).unwrap_or_default())
+                        .arguments(part, escaped(&text).unwrap_or_default())
                 }
             },
         }

@@ -1,6 +1,6 @@
 use super::input::input;
 use super::output::usage;
-use crate::json::{Object, array, inside_member, parse};
+use crate::json::{Object, array, escaped_member, parse};
 use crate::names::Names;
 use threadkeep_domain::{Json, elements, member, quoted};
 use threadkeep_responses::{CompactedPrompt, Question};
@@ -22,8 +22,8 @@ pub(super) fn read(body: &[u8]) -> Option<CompactedPrompt> {
         .map(|item| item.starts_with('{').then(|| Json::from_compact(item)))
         .collect::<Option<_>>()?;
     let is_compaction = |item: &Json| {
-        inside_member(item.as_str(), "type") == Some("compaction")
-            && inside_member(item.as_str(), "encrypted_content").is_some()
+        escaped_member(item.as_str(), "type") == Some("compaction")
+            && escaped_member(item.as_str(), "encrypted_content").is_some()
     };
     output.iter().any(is_compaction).then(|| CompactedPrompt {
         usage: usage(body),
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_a_compaction() {
+    fn an_answer_must_contain_a_compaction() {
         let message = r#"{"type":"message","role":"user","content":[]}"#;
         let compaction = r#"{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA"}"#;
         for (output, is_read) in [

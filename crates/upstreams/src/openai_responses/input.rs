@@ -1,4 +1,4 @@
-use crate::json::{Object, inside, inside_member};
+use crate::json::{Object, escaped, escaped_member};
 use crate::names::Names;
 use threadkeep_domain::{PromptItem, is_carried, member, members, object_of, quoted};
 use threadkeep_responses::{Question, upstream_id_of};
@@ -34,22 +34,22 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 arguments,
             } => {
                 let call = Object::of_type(form.call_kind().as_str())
-                    .text("call_id", &ids.send(id))
-                    .text("name", &names.send(name))
+                    .text("call_id", &ids.encode(id))
+                    .text("name", &names.encode(name))
                     .text(form.arguments_member(), arguments);
                 Some(call.close())
             }
             PromptItem::Result {
                 form, id, output, ..
             } => {
-                let is_content = inside(output).is_some() || output.starts_with('[');
+                let is_content = escaped(output).is_some() || output.starts_with('[');
                 let output = if is_content {
                     (**output).into()
                 } else {
                     quoted(output)
                 };
                 let result = Object::of_type(form.output_kind().as_str())
-                    .text("call_id", &ids.send(id))
+                    .text("call_id", &ids.encode(id))
                     .json("output", &output);
                 Some(result.close())
             }
@@ -75,14 +75,14 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
 fn returned(item: &str, without: &[&str]) -> String {
     let id = upstream_id_of(item).map(|id| quoted(&id));
     let id = id.as_deref().map(|id| (ID, id));
-    let its = members(item)
+    let members = members(item)
         .filter(|(name, _)| ![ID, UPSTREAM_ID, STEP].contains(name) && !without.contains(name));
-    object_of(id.into_iter().chain(its))
+    object_of(id.into_iter().chain(members))
 }
 
 /// Returns whether an item has encrypted content that was produced by the upstream, not by this server.
 fn is_encrypted(item: &str) -> bool {
-    inside_member(item, "encrypted_content").is_some() && !is_carried(item)
+    escaped_member(item, "encrypted_content").is_some() && !is_carried(item)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::names::Names;
 use super::settings::UpstreamSettings;
 use stream::ResponseStream;
 use threadkeep_responses::{
-    CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
+    CompactedPrompt, MediaCarrier, Model, ModelAnswer, Piece, Question, UpstreamError,
 };
 
 /// Models called through OpenAI's Responses API: `POST {url}/responses`. Each request contains the whole conversation.
@@ -59,11 +59,11 @@ impl Model for OpenAiResponses {
     }
 
     /// Always true, because parts are sent unchanged.
-    fn takes(&self, _: MediaPlace, _: &str) -> bool {
+    fn takes(&self, _: MediaCarrier, _: &str) -> bool {
         true
     }
 
-    fn takes_custom_tools(&self) -> bool {
+    fn supports_custom_tools(&self) -> bool {
         true
     }
 
@@ -78,13 +78,15 @@ impl Model for OpenAiResponses {
         let body = compact::write(question).into();
         let asked = self
             .compactions
-            .ask_if_served(body, question.left, compact::read);
+            .ask_if_supported(body, question.left, compact::read);
         asked.await
     }
 
     async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
-        let body = request::write_counted(question).into();
-        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        let body = request::write_count_request(question).into();
+        let asked = self
+            .counts
+            .ask_if_supported(body, question.left, read_count);
         asked.await
     }
 }

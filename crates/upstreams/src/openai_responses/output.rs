@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use crate::answer;
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{inside, inside_member};
+use crate::json::{escaped, escaped_member};
 use crate::names::Names;
 use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, members};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
@@ -31,12 +31,12 @@ struct Item {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TextPlace<'a> {
+pub(super) struct TextRef<'a> {
     /// Index of the item, as JSON text.
     pub(super) index: &'a str,
     pub(super) kind: TextKind,
     /// Index in the content or the summary, as JSON text.
-    pub(super) place: &'a str,
+    pub(super) text_index: &'a str,
 }
 
 impl<'a> Output<'a> {
@@ -53,7 +53,7 @@ impl<'a> Output<'a> {
         if let Some(begun) = self.items.get(index) {
             return Ok(begun.part);
         }
-        let part = match inside_member(item, "type") {
+        let part = match escaped_member(item, "type") {
             Some("message") => self.draft.begin_message(message(item, "[]"))?,
             Some("function_call") => self.call(CallForm::Function, item)?,
             Some("custom_tool_call") => self.call(CallForm::Custom, item)?,
@@ -70,24 +70,20 @@ impl<'a> Output<'a> {
         self.draft.begin_call(form, item, "call_id", self.names)
     }
 
-    pub(super) fn text(&mut self, place: TextPlace<'_>, delta: &str) -> Result<(), Failure> {
+    pub(super) fn text(&mut self, text: TextRef<'_>, delta: &str) -> Result<(), Failure> {
         if delta.is_empty() {
             return Ok(());
         }
-        let part = self.part(place.index)?;
+        let part = self.part(text.index)?;
         // servers may omit the index if there is only one text
-        let number = place.place.parse().ok();
-        self.draft.text(part, (place.kind, number), delta)
+        let text_index = text.text_index.parse().ok();
+        self.draft.text(part, (text.kind, text_index), delta)
     }
 
-    pub(super) fn annotate(
-        &mut self,
-        place: TextPlace<'_>,
-        annotation: &str,
-    ) -> Result<(), Failure> {
-        let part = self.part(place.index)?;
-        let number = place.place.parse().unwrap_or(0);
-        self.draft.annotate(part, number, annotation)
+    pub(super) fn annotate(&mut self, text: TextRef<'_>, annotation: &str) -> Result<(), Failure> {
+        let part = self.part(text.index)?;
+        let text_index = text.text_index.parse().unwrap_or(0);
+        self.draft.annotate(part, text_index, annotation)
     }
 
     pub(super) fn arguments(&mut self, index: &str, delta: &str) -> Result<(), Failure> {
@@ -102,7 +98,7 @@ impl<'a> Output<'a> {
 
     /// Ends an item, given its complete form. Sends any text that the deltas did not contain.
     pub(super) fn end_item(&mut self, index: &str, item: &str) -> Result<(), Failure> {
-        let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
+        let kind = escaped_member(item, "type").ok_or_else(Failure::malformed)?;
         let part = self.begin(index, item)?;
         if let Some(begun) = self.items.get_mut(index) {
             begun.has_ended = true;
@@ -120,7 +116,7 @@ impl<'a> Output<'a> {
     }
 
     fn end_call(&mut self, part: usize, arguments: Option<&str>) -> Result<(), Failure> {
-        let arguments = arguments.and_then(inside).unwrap_or_default();
+        let arguments = arguments.and_then(escaped).unwrap_or_default();
         self.draft.end_arguments(part, arguments)
     }
 
@@ -157,12 +153,12 @@ fn message(item: &str, content: &str) -> Json {
 
 fn finish(response: &str) -> Result<Finish, Failure> {
     let error = given(response, "error");
-    match inside_member(response, "status") {
+    match escaped_member(response, "status") {
         Some("failed" | "cancelled") => Err(Failure::of_error(error.unwrap_or("null"))),
         _ if error.is_some() => Err(Failure::of_error(error.unwrap_or("null"))),
         Some("incomplete") => {
             let details = member(response, "incomplete_details").unwrap_or_default();
-            Ok(match inside_member(details, "reason") {
+            Ok(match escaped_member(details, "reason") {
                 Some("content_filter") => Finish::ContentFilter,
                 _ => Finish::MaxOutputTokens,
             })

@@ -1,5 +1,5 @@
 use super::input::input;
-use crate::json::{Object, array, inside_member};
+use crate::json::{Object, array, escaped_member};
 use crate::names::Names;
 use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, quoted};
@@ -18,7 +18,7 @@ pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Name
 }
 
 /// Writes the body of a token count request, which accepts fewer fields.
-pub(super) fn write_counted(question: &Question<'_>) -> String {
+pub(super) fn write_count_request(question: &Question<'_>) -> String {
     let names = &mut Names::default();
     let tools = tools(question, names);
     let body = with_tools(prompt(question, names), question, &tools, names);
@@ -63,7 +63,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
     let description = function.description.as_deref().map(quoted);
     if let Some(CustomTool { format }) = &function.custom {
         return Object::of_type("custom")
-            .text("name", &names.send(&function.name))
+            .text("name", &names.encode(&function.name))
             .optional("description", description.as_deref())
             .given("format", format.as_ref())
             .close();
@@ -71,7 +71,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
     let parameters = function.parameters.as_ref().map(Json::as_str);
     let parameters = parameters.filter(|schema| schema.starts_with('{'));
     Object::of_type("function")
-        .text("name", &names.send(&function.name))
+        .text("name", &names.encode(&function.name))
         .optional("description", description.as_deref())
         .json("parameters", parameters.unwrap_or(ANY_OBJECT))
         .boolean("strict", Some(function.strict.unwrap_or(false)))
@@ -88,7 +88,7 @@ fn choice(question: &Question<'_>, names: &mut Names) -> Option<String> {
                 CallForm::Function => "function",
                 CallForm::Custom => "custom",
             };
-            let name = names.send(name);
+            let name = names.encode(name);
             Some(Object::of_type(kind).text("name", &name).close())
         }
     }
@@ -119,8 +119,8 @@ fn include(parameters: &Parameters) -> Option<String> {
 /// Returns whether the request asks for reasoning. Models without reasoning reject requests for encrypted reasoning.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
-    let effort = inside_member(reasoning, "effort");
-    effort.is_some_and(|effort| effort != "none") || inside_member(reasoning, "summary").is_some()
+    let effort = escaped_member(reasoning, "effort");
+    effort.is_some_and(|effort| effort != "none") || escaped_member(reasoning, "summary").is_some()
 }
 
 #[cfg(test)]

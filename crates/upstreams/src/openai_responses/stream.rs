@@ -1,9 +1,9 @@
 use std::ops::ControlFlow;
 
-use super::output::{Output, TextPlace};
+use super::output::{Output, TextRef};
 use crate::client::Failure;
 use crate::codec::{EventReader, kind_of_event, parse_event};
-use crate::json::inside;
+use crate::json::escaped;
 use crate::names::Names;
 use threadkeep_domain::{Json, given, member};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
@@ -33,16 +33,20 @@ impl EventReader for ResponseStream<'_> {
         let event = event.as_str();
         let index = member(event, "output_index").unwrap_or_default();
         let item = member(event, "item").unwrap_or_default();
-        let delta = member(event, "delta").and_then(inside).unwrap_or_default();
-        let place = |kind| {
+        let delta = member(event, "delta").and_then(escaped).unwrap_or_default();
+        let text_ref = |kind| {
             let list = match kind {
                 TextKind::Summary => "summary_index",
                 _ => "content_index",
             };
-            let place = member(event, list).unwrap_or_default();
-            TextPlace { index, kind, place }
+            let text_index = member(event, list).unwrap_or_default();
+            TextRef {
+                index,
+                kind,
+                text_index,
+            }
         };
-        let mut text = |kind| self.output.text(place(kind), delta);
+        let mut text = |kind| self.output.text(text_ref(kind), delta);
         match kind_of_event(name, event) {
             Some("response.output_item.added") => {
                 self.output.begin(index, item)?;
@@ -54,7 +58,7 @@ impl EventReader for ResponseStream<'_> {
             Some("response.reasoning_summary_text.delta") => text(TextKind::Summary)?,
             Some("response.output_text.annotation.added") => {
                 let annotation = member(event, "annotation").ok_or_else(Failure::malformed)?;
-                self.output.annotate(place(TextKind::Text), annotation)?;
+                self.output.annotate(text_ref(TextKind::Text), annotation)?;
             }
             Some(
                 "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",

@@ -253,8 +253,8 @@ pub fn with_problem<B: MessageBody>(
     let Some(error) = error.and_then(|error| error.as_error::<ApiError>()) else {
         return response.map_into_left_body();
     };
-    let weakened = || has_weak_condition(response.request().headers());
-    let body = error.problem().explained(weakened).body(session);
+    let is_weak = || has_weak_condition(response.request().headers());
+    let body = error.problem().explained(is_weak).body(session);
     response.map_body(|head, _| {
         let json = HeaderValue::from_static("application/problem+json");
         head.headers_mut().insert(CONTENT_TYPE, json);

@@ -80,7 +80,7 @@ impl ApiError {
     }
 }
 
-fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
+fn identity_problem(error: &IdentityError, api_error: &ApiError) -> Problem {
     match error {
         IdentityError::OriginNotAllowed => Problem::new(
             StatusCode::FORBIDDEN,
@@ -103,14 +103,16 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
             "unknown_caller",
             "The server could not verify the caller. Send the token that it expects, or the header that its proxy sets.",
         ),
-        IdentityError::InvalidSignature => {
-            Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole)
-        }
+        IdentityError::InvalidSignature => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "invalid_thread_signature",
+            api_error,
+        ),
     }
 }
 
-fn part_problem(error: &ScopeError, index: Option<usize>, whole: &ApiError) -> Problem {
-    let row = |status, code| Problem::new(status, code, whole).with_some("index", index);
+fn part_problem(error: &ScopeError, index: Option<usize>, api_error: &ApiError) -> Problem {
+    let row = |status, code| Problem::new(status, code, api_error).with_some("index", index);
     match error {
         ScopeError::Kind | ScopeError::Name | ScopeError::Id => {
             row(StatusCode::BAD_REQUEST, "invalid_scope")
@@ -241,7 +243,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .stamp(current)
         }
         // the service has already retried until the request's time limit expired
-        Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => Problem::new(
+        Refusal::Changed | Refusal::NoThread | Refusal::NoReservation => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "contended",
             "Other clients kept changing the same data. Nothing was changed. Retry.",

@@ -29,7 +29,7 @@ pub(super) enum Fate {
 /// Acknowledged values, which must be distinct.
 #[derive(Debug)]
 pub(super) struct Distinct<T> {
-    told: HashSet<T>,
+    values: HashSet<T>,
     /// Unacknowledged writes that may have been executed.
     open: u64,
 }
@@ -37,7 +37,7 @@ pub(super) struct Distinct<T> {
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
         Self {
-            told: HashSet::new(),
+            values: HashSet::new(),
             open: 0,
         }
     }
@@ -48,12 +48,12 @@ impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
         &mut self,
         what: &'static str,
         fate: &Fate,
-        told: Option<T>,
+        reported: Option<T>,
     ) -> Result<(), Wrong> {
-        match (fate, told) {
+        match (fate, reported) {
             (Fate::NotDone, _) => {}
             (Fate::Done(_), Some(value)) => {
-                if !self.told.insert(value) {
+                if !self.values.insert(value) {
                     return Err(Wrong::new("reported twice", format!("{what}: {value}")));
                 }
             }
@@ -64,7 +64,7 @@ impl<T: Copy + Eq + Hash + std::fmt::Display> Distinct<T> {
 
     /// Returns the minimum and maximum possible number of writes.
     pub(super) fn bounds(&self) -> RangeInclusive<u64> {
-        let told = self.told.len() as u64;
-        told..=told + self.open
+        let distinct = self.values.len() as u64;
+        distinct..=distinct + self.open
     }
 }

@@ -9,13 +9,13 @@ const FULL_BYTES: u64 = 800_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    desk: std::sync::Mutex<Desk>,
+    state: std::sync::Mutex<GroupState>,
     /// Locked while an agent creates a thread.
     making: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct GroupState {
     current: Option<Arc<HotThread>>,
     made: u32,
     agents: u32,
@@ -23,7 +23,7 @@ struct Desk {
 
 impl Group {
     pub(super) fn join(&self) {
-        lock(&self.desk).agents += 1;
+        lock(&self.state).agents += 1;
     }
 
     /// Returns the current thread, creating one if necessary, or `None` if the creation fails.
@@ -36,37 +36,37 @@ impl Group {
             return Some(thread);
         }
         let number = {
-            let mut desk = lock(&self.desk);
-            desk.made += 1;
-            desk.made
+            let mut state = lock(&self.state);
+            state.made += 1;
+            state.made
         };
         let thread = Arc::new(HotThread::create(http, number).await.ok()?);
-        lock(&self.desk).current = Some(Arc::clone(&thread));
+        lock(&self.state).current = Some(Arc::clone(&thread));
         Some(thread)
     }
 
     /// Ends a step. The last agent to leave a full or broken thread verifies it.
     pub(super) async fn leave(&self, thread: Arc<HotThread>, http: &mut Http<'_>) {
         if thread.size() >= FULL_BYTES || thread.is_broken() {
-            let mut desk = lock(&self.desk);
-            if desk
+            let mut state = lock(&self.state);
+            if state
                 .current
                 .as_ref()
                 .is_some_and(|now| Arc::ptr_eq(now, &thread))
             {
-                desk.current = None;
+                state.current = None;
             }
         }
         verify_if_last(thread, http).await;
     }
 
     /// Removes an agent from the run. The last agent to be removed verifies the thread.
-    pub(super) async fn part(&self, http: &mut Http<'_>) {
+    pub(super) async fn retire(&self, http: &mut Http<'_>) {
         let current = {
-            let mut desk = lock(&self.desk);
-            desk.agents = desk.agents.saturating_sub(1);
-            if desk.agents == 0 {
-                desk.current.take()
+            let mut state = lock(&self.state);
+            state.agents = state.agents.saturating_sub(1);
+            if state.agents == 0 {
+                state.current.take()
             } else {
                 None
             }
@@ -77,7 +77,7 @@ impl Group {
     }
 
     fn current(&self) -> Option<Arc<HotThread>> {
-        lock(&self.desk).current.clone()
+        lock(&self.state).current.clone()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::agent::Agent;
 use crate::answer::{Answer, Receipt, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
-use crate::mark::Mark;
+use crate::push_id::PushId;
 use crate::run::Run;
 
 pub(crate) use group::Group;
@@ -58,30 +58,30 @@ impl Agent for Hot {
     }
 
     async fn finish(&mut self, http: &mut Http<'_>) {
-        http.run.group.part(http).await;
+        http.run.group.retire(http).await;
     }
 }
 
 impl Hot {
     async fn push(&mut self, thread: &HotThread, http: &mut Http<'_>) {
-        let mark = Mark {
+        let push_id = PushId {
             writer: self.writer,
             number: self.pushes,
         };
         self.pushes += 1;
         let path = format!("/state/{LIST}/push");
         let ask = thread.ask(Method::POST, "push to the hot thread", &path);
-        let mut ask = ask.body(&*mark.text(&http.run.id));
-        let is_keyed = mark.number.is_multiple_of(KEYED);
+        let mut ask = ask.body(&*push_id.text(&http.run.id));
+        let is_keyed = push_id.number.is_multiple_of(KEYED);
         if is_keyed {
             ask = ask.once(http.run);
         }
         let pushed = self.write(&ask, http, |receipt| receipt.length.is_some());
         let pushed = pushed.await;
-        thread.note_push(http, &ask, mark, &pushed);
+        thread.note_push(http, &ask, push_id, &pushed);
         let Ok(written) = pushed else { return };
         thread.note_size(written.size);
-        if is_keyed && (mark.number / KEYED).is_multiple_of(REPEATED) {
+        if is_keyed && (push_id.number / KEYED).is_multiple_of(REPEATED) {
             http.run.account.count(|tally| tally.repeats += 1);
             let again = Ask {
                 name: "push again",
@@ -190,10 +190,10 @@ struct Written {
 }
 
 /// Checks that versions increase, even across replicas.
-fn not_before(version: u64, least: u64) -> Result<(), Wrong> {
-    if version >= least {
+fn not_before(version: u64, min: u64) -> Result<(), Wrong> {
+    if version >= min {
         return Ok(());
     }
-    let detail = format!("{version} after {least}");
+    let detail = format!("{version} after {min}");
     Err(Wrong::new("a version went back", detail))
 }

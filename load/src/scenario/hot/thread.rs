@@ -10,9 +10,9 @@ use crate::answer::Wrong;
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
 use crate::made::{Made, make_thread};
-use crate::mark::Mark;
-use crate::place::Place;
+use crate::push_id::PushId;
 use crate::state::{Op, State};
+use crate::thread_ref::ThreadRef;
 
 pub(super) const LIST: &str = "log";
 pub(super) const TOTAL: &str = "total";
@@ -22,7 +22,7 @@ pub(super) const ROUND: &str = "round";
 #[derive(Debug)]
 pub(super) struct HotThread {
     pub(super) number: u32,
-    pub(super) place: Place,
+    pub(super) thread_ref: ThreadRef,
     size: AtomicU64,
     pub(super) book: Mutex<Book>,
 }
@@ -37,20 +37,20 @@ impl HotThread {
             });
         }
         let Made { id, .. } = make_thread(http, "make a hot thread", &state).await?;
-        let place = match http.run.api_key {
-            Some(_) => Place::ById(id.id),
-            None => Place::Signed(id),
+        let thread_ref = match http.run.api_key {
+            Some(_) => ThreadRef::ById(id.id),
+            None => ThreadRef::Signed(id),
         };
         Ok(Self {
             number,
-            place,
+            thread_ref,
             size: AtomicU64::new(0),
             book: Mutex::default(),
         })
     }
 
     pub(super) fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
-        Ask::of(method, name, &self.place, path)
+        Ask::of(method, name, &self.thread_ref, path)
     }
 
     pub(super) fn note_size(&self, bytes: u64) {
@@ -76,18 +76,18 @@ impl HotThread {
         &self,
         http: &Http<'_>,
         ask: &Ask,
-        mark: Mark,
+        push_id: PushId,
         pushed: &Result<Written, Failure>,
     ) {
         let version = pushed.map(|written| written.version);
         match self.note(http, ask, version) {
             Fate::Done(version) => {
-                lock(&self.book).pushes.acknowledge(mark, version);
+                lock(&self.book).pushes.acknowledge(push_id, version);
                 let count = |tally: &mut Tally| tally.pushes.acknowledged += 1;
                 http.run.account.count(count);
             }
             Fate::Open => {
-                lock(&self.book).pushes.leave_open(mark);
+                lock(&self.book).pushes.leave_open(push_id);
                 let count = |tally: &mut Tally| tally.pushes.unacknowledged += 1;
                 http.run.account.count(count);
             }
@@ -104,9 +104,9 @@ impl HotThread {
         let fate = self.note(http, ask, added.map(|written| written.version));
         let sum = added.ok().and_then(|written| written.value);
         let mut book = lock(&self.book);
-        let told = book.sums.note("a sum", &fate, sum);
+        let noted = book.sums.note("a sum", &fate, sum);
         drop(book);
-        note_twice(http, ask, told);
+        note_duplicate(http, ask, noted);
     }
 
     /// Notes the outcome of a conditional write. `Ok(None)` means that another agent wrote first.
@@ -127,11 +127,11 @@ impl HotThread {
         };
         let fate = self.note(http, ask, version);
         let mut book = lock(&self.book);
-        let told = book
+        let noted = book
             .rounds
             .note("a round", &fate, version.ok().and(Some(round)));
         drop(book);
-        note_twice(http, ask, told);
+        note_duplicate(http, ask, noted);
     }
 
     fn note(&self, http: &Http<'_>, ask: &Ask, version: Result<u64, Failure>) -> Fate {
@@ -150,15 +150,15 @@ impl HotThread {
         };
         let mut book = lock(&self.book);
         book.is_broken |= matches!(version, Err(Failure::Wrong { .. }));
-        let told = book.versions.note("a version", &fate, version.ok());
+        let noted = book.versions.note("a version", &fate, version.ok());
         drop(book);
-        note_twice(http, ask, told);
+        note_duplicate(http, ask, noted);
         fate
     }
 }
 
-fn note_twice(http: &Http<'_>, ask: &Ask, told: Result<(), Wrong>) {
-    if let Err(wrong) = told {
+fn note_duplicate(http: &Http<'_>, ask: &Ask, noted: Result<(), Wrong>) {
+    if let Err(wrong) = noted {
         http.note_wrong(ask, &wrong);
     }
 }

@@ -9,19 +9,19 @@ use super::thread::{HotThread, LIST, ROUND, TOTAL};
 use crate::answer::{Answer, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
-use crate::mark::{Mark, PushValueError};
+use crate::push_id::{PushId, PushValueError};
 
 const PAGE: usize = 1_000;
 
 /// Compares the content with the writes, and destroys the thread. The agents must have stopped using the thread.
 pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
-    let id = thread.place.about();
+    let id = thread.thread_ref.about();
     let id = id.as_deref().unwrap_or_default().to_owned();
     let list = list(&thread, http).await;
     let sum = integer(&thread, http, TOTAL).await;
     let round = integer(&thread, http, ROUND).await;
     let destroy = thread.ask(Method::DELETE, "destroy a thread", "");
-    let asked = thread.ask(Method::GET, "verify the hot thread", "");
+    let read = thread.ask(Method::GET, "verify the hot thread", "");
     let book = thread.book.into_inner();
     let book = book.unwrap_or_else(std::sync::PoisonError::into_inner);
     match (list, sum, round) {
@@ -29,7 +29,7 @@ pub(super) async fn close(thread: HotThread, http: &mut Http<'_>) {
             let comparison = book.pushes.compare(&list);
             http.run.account.settle(http.scenario(), &id, &comparison);
             for wrong in contradictions(&book, sum, round) {
-                http.note_wrong(&asked, &wrong);
+                http.note_wrong(&read, &wrong);
             }
             http.run.account.count(|tally| tally.threads_verified += 1);
         }
@@ -71,15 +71,15 @@ fn within(what: &'static str, found: u64, bounds: RangeInclusive<u64>) -> Result
     if bounds.contains(&found) {
         return Ok(());
     }
-    let (least, most) = (bounds.start(), bounds.end());
-    let detail = format!("{found}, where {least} to {most} were acknowledged");
+    let (min, max) = (bounds.start(), bounds.end());
+    let detail = format!("{found}, where {min} to {max} were acknowledged");
     Err(Wrong::new(what, detail))
 }
 
 async fn list(
     thread: &HotThread,
     http: &mut Http<'_>,
-) -> Result<Vec<Result<Mark, PushValueError>>, Failure> {
+) -> Result<Vec<Result<PushId, PushValueError>>, Failure> {
     let mut found = Vec::new();
     loop {
         let offset = found.len();
@@ -87,16 +87,16 @@ async fn list(
         let ask = thread.ask(Method::GET, "verify pushes", &path);
         let run = &http.run.id;
         let check = |answer: &Answer| {
-            if is_gone(answer)? {
+            if is_missing(answer)? {
                 return Ok(Vec::new());
             }
             answer.expect(200)?;
             let elements = answer.elements()?;
             let total = answer.number("x-total-count")?;
-            let left = (total as usize).saturating_sub(offset).min(PAGE);
-            same("elements of a page", elements.len(), left)?;
-            let marks = elements.into_iter().map(|value| Mark::of(run, value));
-            Ok(marks.collect::<Vec<_>>())
+            let expected = (total as usize).saturating_sub(offset).min(PAGE);
+            same("elements of a page", elements.len(), expected)?;
+            let push_ids = elements.into_iter().map(|value| PushId::of(run, value));
+            Ok(push_ids.collect::<Vec<_>>())
         };
         let page = http.ask(&ask, check).await?;
         let is_last = page.len() < PAGE;
@@ -110,7 +110,7 @@ async fn list(
 async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<Integer, Failure> {
     let ask: Ask = thread.ask(Method::GET, "verify a counter", &format!("/state/{key}"));
     let check = |answer: &Answer| {
-        if is_gone(answer)? {
+        if is_missing(answer)? {
             let (value, version) = (0, 0);
             return Ok(Integer { value, version });
         }
@@ -124,7 +124,7 @@ async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<I
 }
 
 /// Returns whether the thread or the key is missing. If so, all expected content counts as missing.
-fn is_gone(answer: &Answer) -> Result<bool, Wrong> {
+fn is_missing(answer: &Answer) -> Result<bool, Wrong> {
     if answer.status != 404 {
         return Ok(false);
     }

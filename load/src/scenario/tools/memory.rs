@@ -77,9 +77,9 @@ impl Memory {
                 json!({"ok": true, "deleted": deleted})
             }
             Call::Increment { key, by } => {
-                let held = self.keys.entry(key.clone()).or_insert_with(|| "0".into());
-                let value = held.parse::<i64>().map_or(*by, |value| value + by);
-                *held = value.to_string();
+                let stored = self.keys.entry(key.clone()).or_insert_with(|| "0".into());
+                let value = stored.parse::<i64>().map_or(*by, |value| value + by);
+                *stored = value.to_string();
                 json!({"ok": true, "value": value})
             }
             Call::WriteTasks { contents } => {

@@ -9,15 +9,15 @@ use crate::answer::{Answer, Wrong, same};
 use crate::ask::Ask;
 use crate::http::{Failure, Http};
 use crate::made::{Made, make_thread};
-use crate::place::Place;
 use crate::state::State;
 use crate::story::Ended;
+use crate::thread_ref::ThreadRef;
 
 #[derive(Debug)]
 pub(super) struct Notes {
     scope: String,
     /// The thread that the scope belongs to. `None` for a session.
-    thread: Option<Place>,
+    thread: Option<ThreadRef>,
     memory: Memory,
     /// Other states that the scope may be in, if it is unknown how many of the last calls were executed.
     open: Vec<Memory>,
@@ -38,7 +38,7 @@ impl Notes {
             None => {
                 let state = State::default();
                 let Made { id, .. } = make_thread(http, "make a thread", &state).await?;
-                ("thread:current".to_owned(), Some(Place::Signed(id)))
+                ("thread:current".to_owned(), Some(ThreadRef::Signed(id)))
             }
         };
         Ok(Self {
@@ -115,8 +115,8 @@ impl Notes {
             provider.results(answer, count)?;
             same("whether it is a replay", answer.is_replayed(), true)
         };
-        let asked = http.ask(&again, check).await;
-        asked.map_err(|failure| {
+        let outcome = http.ask(&again, check).await;
+        outcome.map_err(|failure| {
             self.is_broken |= matches!(failure, Failure::Wrong { .. });
             Ended
         })
@@ -146,7 +146,7 @@ impl Notes {
 
     /// Compares all content with the writes, then ends the scope or destroys its thread.
     pub(super) async fn close(self, http: &mut Http<'_>) {
-        let about = match self.thread.as_ref().and_then(Place::about) {
+        let about = match self.thread.as_ref().and_then(ThreadRef::about) {
             Some(id) => format!("thread:{id}"),
             None => self.scope.clone(),
         };
@@ -157,7 +157,7 @@ impl Notes {
         }
         // if this fails, the scope expires
         let end = match &self.thread {
-            Some(place) => Ask::of(Method::DELETE, "destroy a thread", place, ""),
+            Some(thread_ref) => Ask::of(Method::DELETE, "destroy a thread", thread_ref, ""),
             None => self
                 .ask(Method::DELETE, "end a scope", "/v1/scopes")
                 .body(json!({"scope": self.scope}).to_string()),
@@ -202,8 +202,8 @@ impl Notes {
     fn ask(&self, method: Method, name: &'static str, path: &str) -> Ask {
         let mut ask = Ask::to(method, name, path);
         ask.headers
-            .extend(self.thread.as_ref().and_then(Place::header));
-        let thread = self.thread.as_ref().and_then(Place::about);
+            .extend(self.thread.as_ref().and_then(ThreadRef::header));
+        let thread = self.thread.as_ref().and_then(ThreadRef::about);
         ask.about = Some(thread.unwrap_or_else(|| self.scope.as_str().into()));
         ask
     }

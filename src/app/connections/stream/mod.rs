@@ -15,7 +15,7 @@ use super::outbox::{Outbox, Outlet};
 use threadkeep_http::ConnectionState;
 
 /// Minimum number of bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the
-/// system's buffers are full, so a client that keeps up with its event stream is not affected.
+/// system's buffers are full, so clients that keep up are not affected.
 const BYTES_PER_SPAN_MIN: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
@@ -51,11 +51,11 @@ pub(super) struct PacedStream {
     refusal: Option<Refusal>,
     /// True if the reader must be woken when it may read again.
     is_reader_waiting: bool,
-    taking: Option<SendProgress>,
+    progress: Option<SendProgress>,
     span: Duration,
 }
 
-/// A client that has not taken all data yet.
+/// The progress of a client that has not taken all data yet.
 #[derive(Debug)]
 struct SendProgress {
     taken_bytes: usize,
@@ -71,7 +71,7 @@ impl PacedStream {
             intake: Intake::default(),
             refusal: None,
             is_reader_waiting: false,
-            taking: None,
+            progress: None,
             span: SPAN,
         }
     }
@@ -115,10 +115,10 @@ impl PacedStream {
         let mut stream = self.outlet.stream.borrow_mut();
         let sent = Pin::new(&mut *stream).poll_write(cx, bytes);
         drop(stream);
-        match (&sent, &mut self.taking) {
+        match (&sent, &mut self.progress) {
             (Poll::Pending, _) => self.poll_progress(cx, bytes),
-            (Poll::Ready(Ok(taken)), Some(taking)) => {
-                taking.taken_bytes += taken;
+            (Poll::Ready(Ok(taken)), Some(progress)) => {
+                progress.taken_bytes += taken;
                 sent
             }
             _ => sent,
@@ -127,11 +127,11 @@ impl PacedStream {
 
     fn poll_progress(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let span = self.span;
-        let taking = self.taking.get_or_insert_with(|| SendProgress {
+        let progress = self.progress.get_or_insert_with(|| SendProgress {
             taken_bytes: 0,
             end: Box::pin(sleep(span)),
         });
-        if taking.end.as_mut().poll(cx).is_pending() {
+        if progress.end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
         // the system does not report small amounts of free space, so the client may have taken more
@@ -140,11 +140,11 @@ impl PacedStream {
         drop(stream);
         if more == bytes.len() {
             // no bytes are waiting; the current span also applies to the next bytes
-            taking.taken_bytes += more;
+            progress.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
-        let is_enough = taking.taken_bytes + more >= BYTES_PER_SPAN_MIN;
-        self.taking = None;
+        let is_enough = progress.taken_bytes + more >= BYTES_PER_SPAN_MIN;
+        self.progress = None;
         match (is_enough, more) {
             (false, _) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             (true, 0) => self.poll_progress(cx, bytes),
@@ -153,11 +153,11 @@ impl PacedStream {
     }
 
     fn wants_bytes(&self) -> bool {
-        self.idleness.wants_bytes() && !self.intake.is_whole()
+        self.idleness.wants_bytes() && !self.intake.is_complete()
     }
 
     fn is_response_waiting(&self) -> bool {
-        self.taking.is_some() || self.outlet.has_rest()
+        self.progress.is_some() || self.outlet.has_rest()
     }
 
     /// Becomes ready when the client has closed or reset the connection. Does not consume received bytes.
@@ -205,7 +205,7 @@ impl AsyncRead for PacedStream {
         }
         if !this.wants_bytes() {
             ready!(this.poll_disconnected(cx));
-            this.connection_state().note_gone();
+            this.connection_state().mark_disconnected();
         }
         if this.intake.is_full() {
             // the dispatcher polls again when it has handled these bytes
@@ -216,9 +216,9 @@ impl AsyncRead for PacedStream {
         let passed = if this.intake.has_backlog() {
             this.intake.pass_backlog(buffer)
         } else {
-            let room = this.intake.room() as u64;
+            let limit = this.intake.remaining_bytes() as u64;
             let mut stream = this.outlet.stream.borrow_mut();
-            match Pin::new(&mut (&mut *stream).take(room)).poll_read(cx, buffer) {
+            match Pin::new(&mut (&mut *stream).take(limit)).poll_read(cx, buffer) {
                 Poll::Pending => {
                     let end = ready!(this.idleness.poll(cx))?;
                     // to the dispatcher, an empty read is the end of the connection
@@ -234,7 +234,7 @@ impl AsyncRead for PacedStream {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
         }
         if buffer.filled().len() > start {
-            this.idleness.heard();
+            this.idleness.bytes_received();
         }
         Poll::Ready(Ok(()))
     }
@@ -257,7 +257,7 @@ impl AsyncWrite for PacedStream {
     /// Waits until the unsent bytes are written. Does not wait for held bytes, which the outbox sends later.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
-        self.taking = None;
+        self.progress = None;
         // If no handler reads a chunked body, actix stops reading and waits for the rest without a time limit.
         // Therefore the client's timer starts here, and the next read reports the timeout.
         let _ = self.idleness.poll(cx);
@@ -286,7 +286,7 @@ impl Drop for PacedStream {
         {
             self.refuse(refusal);
         }
-        self.outbox.leave(&self.outlet);
+        self.outbox.adopt(&self.outlet);
     }
 }
 

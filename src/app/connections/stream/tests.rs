@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use super::*;
 
 /// Long enough for a client to make progress even on half a shared core.
-const PATIENT: Duration = Duration::from_secs(10);
+const LONG_SPAN: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
     pair_with(65_536, 65_536, span).await
@@ -34,7 +34,7 @@ async fn pair_with(
 }
 
 #[actix_web::test]
-async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
+async fn a_client_that_reads_too_slowly_times_out() {
     let (mut paced, mut client) = pair(Duration::from_millis(200)).await;
     let dripping = actix_web::rt::spawn(async move {
         while client.read_u8().await.is_ok() {
@@ -50,9 +50,9 @@ async fn a_client_that_takes_a_byte_now_and_then_is_given_up() {
 }
 
 #[actix_web::test]
-async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
+async fn a_client_that_reads_all_waiting_responses_does_not_time_out() {
     // each read opens the client's window immediately, but is too small for the system to report free space
-    let (mut paced, mut client) = pair_with(425_984, 262_144, PATIENT).await;
+    let (mut paced, mut client) = pair_with(425_984, 262_144, LONG_SPAN).await;
     // writes until responses are waiting
     let answer = [b'x'; 1_000];
     while let Ok(written) = timeout(Duration::from_millis(20), async {
@@ -75,19 +75,19 @@ async fn a_client_that_takes_all_that_small_answers_left_waiting_is_kept() {
         paced.write_all(&answer).await.unwrap();
         paced.flush().await.unwrap();
     };
-    timeout(PATIENT * 10, next).await.unwrap();
+    timeout(LONG_SPAN * 10, next).await.unwrap();
 
     reading.await.unwrap();
 }
 
 #[actix_web::test]
-async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
-    let (mut paced, mut client) = pair(PATIENT).await;
+async fn written_bytes_arrive_after_the_stream_is_dropped() {
+    let (mut paced, mut client) = pair(LONG_SPAN).await;
     let answer = [b'x'; 1_000];
-    let mut told = 0;
+    let mut written_bytes = 0;
     while let Ok(written) = timeout(Duration::from_millis(20), async {
         paced.write_all(&answer).await?;
-        told += answer.len();
+        written_bytes += answer.len();
         paced.flush().await?;
         tokio::task::yield_now().await;
         Ok::<_, io::Error>(())
@@ -99,14 +99,14 @@ async fn what_was_told_as_written_comes_though_the_stream_is_dropped() {
 
     drop(paced);
 
-    let mut come = Vec::new();
-    client.read_to_end(&mut come).await.unwrap();
-    assert_eq!(come.len(), told);
+    let mut received = Vec::new();
+    client.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received.len(), written_bytes);
 }
 
 #[actix_web::test]
-async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
-    let (mut paced, mut client) = pair(PATIENT).await;
+async fn waiting_responses_arrive_completely_and_in_order() {
+    let (mut paced, mut client) = pair(LONG_SPAN).await;
     let answers: Vec<_> = (0..2_000)
         .map(|n| format!("{n:>1000}").into_bytes())
         .collect();
@@ -120,22 +120,22 @@ async fn small_answers_that_a_client_leaves_waiting_come_whole_and_in_order() {
         paced.shutdown().await.unwrap();
     });
 
-    let mut come = Vec::new();
-    client.read_to_end(&mut come).await.unwrap();
+    let mut received = Vec::new();
+    client.read_to_end(&mut received).await.unwrap();
 
-    assert!(come == sent);
+    assert!(received == sent);
     writing.await.unwrap();
 }
 
 #[actix_web::test]
-async fn a_slow_client_that_gets_on_has_it_all() {
-    let (mut paced, mut client) = pair(PATIENT).await;
+async fn a_slow_client_that_makes_progress_receives_everything() {
+    let (mut paced, mut client) = pair(LONG_SPAN).await;
     let reading = actix_web::rt::spawn(async move {
-        let (mut all, mut part) = (0, [0; 32_768]);
+        let (mut total, mut part) = (0, [0; 32_768]);
         loop {
             match client.read(&mut part).await.unwrap() {
-                0 => return all,
-                count => all += count,
+                0 => return total,
+                count => total += count,
             }
             sleep(Duration::from_millis(20)).await;
         }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use super::progress::Progress;
-use super::resume::{self, Left};
+use super::resume::{self, ExportState};
 use super::{ATTEMPTS, check_all_exported, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, send};
@@ -27,9 +27,10 @@ enum End {
     Cursor(String),
 }
 
-/// Writes all threads, or those of one owner, as one document per line, followed by a line that marks the end. Writes
-/// to standard output, or to a file that may already contain the beginning of the same export. A thread that the server
-/// cannot read becomes an error line. If there are any error lines, the export fails after its last line.
+/// Writes all threads, or those of one owner, as one document per line, followed by a line that marks the end.
+///
+/// Writes to standard output, or to a file that may already contain the beginning of the same export. A thread that the
+/// server cannot read becomes an error line, and then the export fails after its last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     request: &ExportRequest,
@@ -42,8 +43,8 @@ pub(in crate::cli::remote) async fn export(
     let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match &request.resume {
         None => (Box::new(io::stdout()), None, 0),
         Some(path) => match resume::open(path, order)? {
-            (_, Left::Complete { failed }) => return check_all_exported(failed),
-            (file, Left::From { place, failed }) => (Box::new(file), place, failed),
+            (_, ExportState::Complete { failed }) => return check_all_exported(failed),
+            (file, ExportState::Partial { cursor, failed }) => (Box::new(file), cursor, failed),
         },
     };
     let mut output = Output {
@@ -62,8 +63,8 @@ pub(in crate::cli::remote) async fn export(
                 output.progress.end();
                 return check_all_exported(output.failed);
             }
-            Ok(End::Cursor(place)) => {
-                cursor = Some(place);
+            Ok(End::Cursor(next)) => {
+                cursor = Some(next);
                 failures = 0;
             }
             Err(error) => {
@@ -72,11 +73,11 @@ pub(in crate::cli::remote) async fn export(
                     failures = 0;
                 }
                 failures += 1;
-                if !error.may_pass() || failures == ATTEMPTS {
+                if !error.is_retryable() || failures == ATTEMPTS {
                     output.progress.end();
                     return Err(error);
                 }
-                cursor = output.place()?.or(cursor);
+                cursor = output.resume_cursor()?.or(cursor);
                 sleep(pause(failures)).await;
             }
         }
@@ -105,7 +106,7 @@ async fn pass(
         }
         line.extend_from_slice(rest);
         if line.len() > LINE_MAX_BYTES {
-            return Err(CliError::NoExport);
+            return Err(CliError::NotAnExport);
         }
     }
     Err(CliError::CutOff)
@@ -129,16 +130,16 @@ impl Output {
         match (read.complete, read.cursor) {
             (Some(true), _) => Ok(Some(End::Complete)),
             (_, Some(cursor)) => Ok(Some(End::Cursor(cursor))),
-            _ => Err(CliError::NoExport),
+            _ => Err(CliError::NotAnExport),
         }
     }
 
     /// Returns the cursor to resume from after an interruption, or `None` if nothing was written.
-    fn place(&self) -> Result<Option<String>, CliError> {
+    fn resume_cursor(&self) -> Result<Option<String>, CliError> {
         if self.last.is_empty() {
             return Ok(None);
         }
-        Ok(Line::read(&self.last)?.place(self.order))
+        Ok(Line::read(&self.last)?.resume_cursor(self.order))
     }
 
     fn write_end(&mut self) -> Result<(), CliError> {

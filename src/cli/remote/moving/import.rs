@@ -19,10 +19,10 @@ use super::{ATTEMPTS, check_all_exported, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, print_line, send};
 use crate::cli::remote_command::ImportRequest;
-use crate::config::text_file::remove_mark;
+use crate::config::text_file::remove_byte_order_mark;
 
 /// Maximum number of documents in flight.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 /// Maximum total size of the documents in flight, in KiB. A document that exceeds this limit is sent alone.
 const IN_FLIGHT_KIB_MAX: u32 = 16 * 1_024;
 
@@ -46,21 +46,21 @@ pub(in crate::cli::remote) async fn import(
     let if_exists = request.if_exists.as_deref();
     let mut progress = Progress::new(input_bytes());
     let mut lines = lines();
-    let room = Arc::new(Semaphore::new(IN_FLIGHT_KIB_MAX as usize));
+    let permits = Arc::new(Semaphore::new(IN_FLIGHT_KIB_MAX as usize));
     let (mut imported, mut skipped, mut failed, mut is_complete) = (0_u64, 0_u64, 0_u64, false);
     let documents = stream::unfold(&mut lines, |lines| async {
         let line = lines.recv().await?;
-        let room = Arc::clone(&room);
+        let permits = Arc::clone(&permits);
         let kib =
             |line: &Numbered| (line.document.len() / 1_024 + 1).min(IN_FLIGHT_KIB_MAX as usize);
-        let taken = match &line {
-            Ok(line) => room.acquire_many_owned(kib(line) as u32).await.ok(),
+        let permit = match &line {
+            Ok(line) => permits.acquire_many_owned(kib(line) as u32).await.ok(),
             Err(_) => None,
         };
-        Some(((line, taken), lines))
+        Some(((line, permit), lines))
     });
-    let sent = documents.map(|(line, taken)| send_line(remote, if_exists, line, taken));
-    let mut sent = std::pin::pin!(sent.buffered(AT_ONCE));
+    let sent = documents.map(|(line, permit)| send_line(remote, if_exists, line, permit));
+    let mut sent = std::pin::pin!(sent.buffered(CONCURRENCY));
     while let Some(outcome) = sent.next().await {
         match outcome {
             Ok(Some((outcome, bytes))) => {
@@ -99,7 +99,7 @@ async fn send_line(
     remote: &Remote,
     if_exists: Option<&str>,
     line: Result<Numbered, CliError>,
-    _room: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Option<(Outcome, usize)>, CliError> {
     let Numbered { number, document } = line?;
     let in_line = |source: CliError| CliError::InLine {
@@ -113,12 +113,12 @@ async fn send_line(
         let line = Line::read(&document).map_err(in_line)?;
         return match line.complete {
             Some(true) => Ok(None),
-            _ => Err(in_line(CliError::NoExport)),
+            _ => Err(in_line(CliError::NotAnExport)),
         };
     }
     let bytes = document.len();
     let query: Vec<_> = if_exists
-        .map(|then| ("if_exists", then))
+        .map(|action| ("if_exists", action))
         .into_iter()
         .collect();
     // retries are idempotent within this run only
@@ -135,7 +135,7 @@ async fn send_line(
             Ok(_) => return Ok(Some((Outcome::Imported, bytes))),
             Err(error) => {
                 failures += 1;
-                if !error.may_pass() || failures == ATTEMPTS {
+                if !error.is_retryable() || failures == ATTEMPTS {
                     return Err(in_line(error));
                 }
                 sleep(pause(failures)).await;
@@ -177,10 +177,10 @@ fn read_line(input: &mut impl BufRead, is_first: &mut bool) -> Result<Option<Byt
             return Ok(None);
         }
         if line.len() == LINE_MAX_BYTES {
-            return Err(CliError::NoExport);
+            return Err(CliError::NotAnExport);
         }
         if mem::take(is_first) {
-            remove_mark(&mut line).map_err(CliError::Input)?;
+            remove_byte_order_mark(&mut line).map_err(CliError::Input)?;
         }
         let length = line.trim_ascii_end().len();
         line.truncate(length);

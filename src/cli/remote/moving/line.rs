@@ -3,7 +3,6 @@ use serde::Deserialize;
 use crate::cli::error::CliError;
 use threadkeep_domain::parse_rfc3339;
 
-/// Maximum length of a line, in bytes. Longer lines are rejected.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
 const DOCUMENT: &[u8] = b"{\"format\"";
@@ -19,8 +18,9 @@ pub(super) struct Line {
     /// In the last line, the number of threads that could not be read.
     #[serde(default)]
     pub(super) failed: u64,
-    /// In an error line, the cursor to resume from after this thread. Documents have no cursor.
-    place: Option<String>,
+    /// Only in lines that report an unreadable thread: the cursor with which an export continues after this thread.
+    #[serde(rename = "place")]
+    error_cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,9 +58,9 @@ impl Line {
     }
 
     /// Returns the cursor to resume from after the thread in this line, or `None` if the line is not about a thread.
-    pub(super) fn place(&self, order: Order) -> Option<String> {
-        if let Some(place) = &self.place {
-            return Some(place.clone());
+    pub(super) fn resume_cursor(&self, order: Order) -> Option<String> {
+        if let Some(cursor) = &self.error_cursor {
+            return Some(cursor.clone());
         }
         let thread = self.thread.as_ref()?;
         match order {
@@ -78,27 +78,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_says_where_an_export_goes_on() {
+    fn a_document_yields_the_resume_cursor() {
         let line = br#"{"format":1,"thread":{"id":"thrd_a","version":1,"created_at":"1970-01-01T00:00:01.007Z"},"state":{"cursor":1}}"#;
 
         assert!(Line::is_document(line));
         let line = Line::read(line).unwrap();
-        assert_eq!(line.place(Order::All).as_deref(), Some("thrd_a"));
-        assert_eq!(line.place(Order::ByOwner).as_deref(), Some("1007-thrd_a"));
+        assert_eq!(line.resume_cursor(Order::All).as_deref(), Some("thrd_a"));
+        assert_eq!(
+            line.resume_cursor(Order::ByOwner).as_deref(),
+            Some("1007-thrd_a")
+        );
         assert_eq!((line.cursor, line.complete), (None, None));
     }
 
     #[test]
-    fn a_thread_that_could_not_be_read_says_where_an_export_goes_on() {
+    fn an_error_line_yields_the_resume_cursor() {
         let line = br#"{"error":"unreadable","thread_id":"thrd_a","place":"7-thrd_a"}"#;
 
         assert!(Line::is_error(line) && !Line::is_document(line));
         let line = Line::read(line).unwrap();
-        assert_eq!(line.place(Order::ByOwner).as_deref(), Some("7-thrd_a"));
+        assert_eq!(
+            line.resume_cursor(Order::ByOwner).as_deref(),
+            Some("7-thrd_a")
+        );
     }
 
     #[test]
-    fn a_file_of_something_else_is_no_export() {
+    fn other_files_are_not_accepted_as_exports() {
         for head in [
             "",
             "{",
@@ -116,10 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_is_no_document() {
+    fn the_last_line_is_not_a_document() {
         for line in [&br#"{"complete":true}"#[..], br#"{"cursor":"thrd_a"}"#] {
             assert!(!Line::is_document(line));
-            assert!(Line::read(line).unwrap().place(Order::All).is_none());
+            assert!(
+                Line::read(line)
+                    .unwrap()
+                    .resume_cursor(Order::All)
+                    .is_none()
+            );
         }
     }
 }

@@ -11,19 +11,18 @@ pub(super) struct Progress {
     shown: Option<Instant>,
     threads: u64,
     bytes: u64,
-    /// Total bytes of all threads, if known.
-    of_bytes: Option<u64>,
+    total_bytes: Option<u64>,
 }
 
 impl Progress {
-    pub(super) fn new(of_bytes: Option<u64>) -> Self {
+    pub(super) fn new(total_bytes: Option<u64>) -> Self {
         Self {
             is_shown: io::stderr().is_terminal(),
             start: Instant::now(),
             shown: None,
             threads: 0,
             bytes: 0,
-            of_bytes: of_bytes.filter(|bytes| *bytes > 0),
+            total_bytes: total_bytes.filter(|bytes| *bytes > 0),
         }
     }
 
@@ -53,12 +52,12 @@ impl Progress {
         let megabytes = self.bytes as f64 / 1e6;
         let rate = self.threads as f64 / seconds;
         let counts = format!("{} threads, {megabytes:.1} MB, {rate:.0}/s", self.threads);
-        let Some(of_bytes) = self.of_bytes else {
+        let Some(total_bytes) = self.total_bytes else {
             return counts;
         };
-        let done =
-            (self.bytes.min(of_bytes) as u128 * u128::from(CELLS) / u128::from(of_bytes)) as usize;
-        let percent = self.bytes.min(of_bytes) as u128 * 100 / u128::from(of_bytes);
+        let done = (self.bytes.min(total_bytes) as u128 * u128::from(CELLS)
+            / u128::from(total_bytes)) as usize;
+        let percent = self.bytes.min(total_bytes) as u128 * 100 / u128::from(total_bytes);
         let bar = format!("{}{}", "#".repeat(done), ".".repeat(CELLS as usize - done));
         format!("[{bar}] {percent} %, {counts}")
     }

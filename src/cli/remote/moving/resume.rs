@@ -10,59 +10,59 @@ const BLOCK_BYTES: u64 = 65_536;
 /// Number of bytes to read from the start of the file to check whether it is an export.
 const HEAD_MAX_BYTES: u64 = 16;
 
-pub(super) enum Left {
+pub(super) enum ExportState {
     /// The export is complete, except for `failed` threads that the server could not read.
     Complete { failed: u64 },
-    /// The export resumes after the cursor `place`, or starts from the beginning if `place` is `None`. `failed` is the
-    /// number of unreadable threads up to that cursor.
-    From { place: Option<String>, failed: u64 },
+    /// The export resumes after `cursor`, or starts from the beginning if `cursor` is `None`. `failed` is the number of
+    /// unreadable threads up to that cursor.
+    Partial { cursor: Option<String>, failed: u64 },
 }
 
 /// Opens an export file, and removes any incomplete line and any cursor lines from its end. A file with any other
-/// content is left unchanged and rejected with [`CliError::NoExport`].
-pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> {
+/// content is left unchanged and rejected with [`CliError::NotAnExport`].
+pub(super) fn open(path: &Path, order: Order) -> Result<(File, ExportState), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
     let mut file = file.open(path).map_err(CliError::File)?;
-    let mut left = cut(&mut file, order)?;
-    if let Left::From { failed, .. } = &mut left {
+    let mut state = cut(&mut file, order)?;
+    if let ExportState::Partial { failed, .. } = &mut state {
         *failed = count_errors(&mut file).map_err(CliError::File)?;
     }
     file.seek(SeekFrom::End(0)).map_err(CliError::File)?;
-    Ok((file, left))
+    Ok((file, state))
 }
 
-fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
-    let from = |place| Left::From { place, failed: 0 };
+fn cut(file: &mut File, order: Order) -> Result<ExportState, CliError> {
+    let partial = |cursor| ExportState::Partial { cursor, failed: 0 };
     let end = file.metadata().map_err(CliError::File)?.len();
     let head = read(file, 0, end.min(HEAD_MAX_BYTES))?;
     if !Line::may_begin(&head) {
-        return Err(CliError::NoExport);
+        return Err(CliError::NotAnExport);
     }
-    let mut whole = line_start_before(file, end).map_err(CliError::File)?;
-    let left = loop {
-        if whole == 0 {
-            break from(None);
+    let mut length = line_start_before(file, end).map_err(CliError::File)?;
+    let state = loop {
+        if length == 0 {
+            break partial(None);
         }
-        let start = line_start_before(file, whole - 1).map_err(CliError::File)?;
-        let line = read(file, start, whole)?;
-        let line = Line::read(&line).map_err(|_| CliError::NoExport)?;
+        let start = line_start_before(file, length - 1).map_err(CliError::File)?;
+        let line = read(file, start, length)?;
+        let line = Line::read(&line).map_err(|_| CliError::NotAnExport)?;
         if line.complete == Some(true) {
-            break Left::Complete {
+            break ExportState::Complete {
                 failed: line.failed,
             };
         }
-        if let Some(place) = line.place(order) {
-            break from(Some(place));
+        if let Some(cursor) = line.resume_cursor(order) {
+            break partial(Some(cursor));
         }
         if line.cursor.is_none() {
-            return Err(CliError::NoExport);
+            return Err(CliError::NotAnExport);
         }
         // the line contains only a cursor; our exports omit such lines, so a different client wrote the file
-        whole = start;
+        length = start;
     };
-    file.set_len(whole).map_err(CliError::File)?;
-    Ok(left)
+    file.set_len(length).map_err(CliError::File)?;
+    Ok(state)
 }
 
 fn count_errors(file: &mut File) -> io::Result<u64> {
@@ -81,8 +81,8 @@ fn line_start_before(file: &mut File, end: u64) -> io::Result<u64> {
         let mut block = vec![0; (until - from) as usize];
         file.seek(SeekFrom::Start(from))?;
         file.read_exact(&mut block)?;
-        if let Some(place) = memchr::memrchr(b'\n', &block) {
-            return Ok(from + place as u64 + 1);
+        if let Some(index) = memchr::memrchr(b'\n', &block) {
+            return Ok(from + index as u64 + 1);
         }
         until = from;
     }
@@ -91,7 +91,7 @@ fn line_start_before(file: &mut File, end: u64) -> io::Result<u64> {
 
 fn read(file: &mut File, start: u64, end: u64) -> Result<Vec<u8>, CliError> {
     if end - start > LINE_MAX_BYTES as u64 {
-        return Err(CliError::NoExport);
+        return Err(CliError::NotAnExport);
     }
     let mut line = vec![0; (end - start) as usize];
     file.seek(SeekFrom::Start(start)).map_err(CliError::File)?;

@@ -4,12 +4,12 @@ use super::super::world::{World, bearer, cookie, relay_key, signed};
 
 pub(in super::super) fn mutate(request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let id = world.thread(dice);
-    let kept = match dice.one_in(4) {
+    let base = match dice.one_in(4) {
         true => request,
         false => request.without_credentials(),
     };
     let count = 1 + dice.below(2);
-    (0..count).fold(kept, |request, _| match dice.below(12) {
+    (0..count).fold(base, |request, _| match dice.below(12) {
         0 => request,
         1 => request.header("x-thread-id", signed(&id)),
         2 => request.header("cookie", cookie(&id)),

@@ -117,28 +117,28 @@ pub(in super::super) fn bytes(request: &Request, dice: &mut Dice) -> Vec<u8> {
     let mut request = request.clone();
     let mut lines = request.lines();
     let mut version: &[u8] = b"HTTP/1.1\r\n";
-    let place = dice.below(lines.len() + 1);
+    let index = dice.below(lines.len() + 1);
     let line = |bytes: &[u8]| [bytes, b"\r\n"].concat();
     let mut before: &[u8] = b"";
     match dice.below(20) {
         0..7 => {
             for _ in 0..=dice.below(3) {
-                lines.insert(place, line(dice.bytes(&LINES)));
+                lines.insert(index, line(dice.bytes(&LINES)));
             }
         }
-        7 => lines.insert(place, line(dice.bytes(&BROKEN))),
+        7 => lines.insert(index, line(dice.bytes(&BROKEN))),
         8 => version = dice.bytes(&ENDS),
         9 => request.method = dice.word(&METHODS).into(),
         10 => request.method = "M".repeat(dice.length().min(20_000)),
-        11 => lines.insert(place, dice.pick(&lines).clone()),
-        12 => drop(lines.remove(place.min(lines.len() - 1))),
+        11 => lines.insert(index, dice.pick(&lines).clone()),
+        12 => drop(lines.remove(index.min(lines.len() - 1))),
         13 => {
             let value = [
                 b"x-long: ",
                 b"v".repeat(dice.length().min(200_000)).as_slice(),
             ]
             .concat();
-            lines.insert(place, line(&value));
+            lines.insert(index, line(&value));
         }
         14 => {
             let count = [60, 65, 96, 97, 200, 3_000][dice.below(6)];
@@ -161,7 +161,7 @@ pub(in super::super) fn bytes(request: &Request, dice: &mut Dice) -> Vec<u8> {
         }
         _ => {
             let name = b"n".repeat(dice.length().min(100_000));
-            lines.insert(place, [name.as_slice(), b": v\r\n"].concat());
+            lines.insert(index, [name.as_slice(), b": v\r\n"].concat());
         }
     }
     let rest = request.bytes_of(version, &lines.concat(), request.payload());

@@ -2,15 +2,15 @@ use serde_json::Value;
 
 use super::super::dice::Dice;
 use super::super::request::Request;
-use super::super::schema::{LOOPBACK_URL, free};
+use super::super::schema::{LOOPBACK_URL, any_value};
 use super::super::world::World;
 
 /// Placeholder for a node that is later replaced with bytes that a [`Value`] cannot represent.
-const PLACE: &str = "\u{1}place\u{1}";
+const PLACEHOLDER: &str = "\u{1}placeholder\u{1}";
 
 /// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server might
 /// deliver events to a different machine.
-const URL_MARKER: &str = "the place of a URL";
+const URL_MARKER: &str = "webhook-URL-marker";
 
 const VALUES: [&[u8]; 64] = [
     b"null",
@@ -102,9 +102,8 @@ const GARBAGE: [&[u8]; 16] = [
 /// Nesting depths to try. The server accepts 512 levels.
 const DEPTHS: [usize; 10] = [8, 126, 127, 128, 129, 510, 511, 512, 513, 5_000];
 
-/// Maximum number of repeats of a member.
-const REPEATS: usize = 20_000;
-const REPEATED_BYTES: usize = 300_000;
+const REPEATS_MAX: usize = 20_000;
+const REPEATED_BYTES_MAX: usize = 300_000;
 
 pub(in super::super) fn mutate(mut request: Request, world: World<'_>, dice: &mut Dice) -> Request {
     let body = request.body.take().unwrap_or_else(|| b"{}".to_vec());
@@ -130,21 +129,21 @@ fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 pub(in super::super) fn in_tree(mut tree: Value, world: World<'_>, dice: &mut Dice) -> Vec<u8> {
-    let places = places(&tree);
-    let place = dice.pick(&places);
-    let node = tree.pointer_mut(place).unwrap();
+    let pointers = pointers(&tree);
+    let pointer = dice.pick(&pointers);
+    let node = tree.pointer_mut(pointer).unwrap();
     let raw = match dice.below(12) {
-        0 | 1 => other_members(node, dice),
-        2 => another(&mut tree, place, &places, dice),
+        0 | 1 => changed_members(node, dice),
+        2 => value_elsewhere(&mut tree, pointer, &pointers, dice),
         3 => repeated(node, dice),
         4 => Value::from(world.scope(dice)).to_string().into_bytes(),
         _ => poison(dice),
     };
-    if let Some(node) = tree.pointer_mut(place) {
-        *node = PLACE.into();
+    if let Some(node) = tree.pointer_mut(pointer) {
+        *node = PLACEHOLDER.into();
     }
     let text = tree.to_string();
-    let marker = Value::from(PLACE).to_string();
+    let marker = Value::from(PLACEHOLDER).to_string();
     let (before, after) = text.split_once(&marker).unwrap_or((&text, ""));
     [before.as_bytes(), &raw, after.as_bytes()].concat()
 }
@@ -169,7 +168,7 @@ fn poison(dice: &mut Dice) -> Vec<u8> {
                 .collect();
             format!("{{{}}}", members.join(",")).into_bytes()
         }
-        4 => free(dice, 4).to_string().into_bytes(),
+        4 => any_value(dice, 4).to_string().into_bytes(),
         5 => format!("\"{}\"", "\\u0001".repeat(dice.length() / 6)).into_bytes(),
         6 => "9".repeat(1 + dice.length().min(100_000)).into_bytes(),
         _ => dice.bytes(&VALUES).to_vec(),
@@ -189,7 +188,7 @@ fn nested(depth: usize, dice: &mut Dice) -> Vec<u8> {
     [open.repeat(depth), b"1".to_vec(), close.repeat(ends)].concat()
 }
 
-fn other_members(node: &Value, dice: &mut Dice) -> Vec<u8> {
+fn changed_members(node: &Value, dice: &mut Dice) -> Vec<u8> {
     let mut members = match node {
         Value::Object(members) => members.clone(),
         _ => return poison(dice),
@@ -208,16 +207,21 @@ fn other_members(node: &Value, dice: &mut Dice) -> Vec<u8> {
                 "id",
                 "ttl_seconds",
             ]);
-            members.insert(name.into(), free(dice, 2));
+            members.insert(name.into(), any_value(dice, 2));
         }
         _ => drop(members.insert("n".repeat(dice.length()), Value::Null)),
     }
     Value::from(members).to_string().into_bytes()
 }
 
-fn another(tree: &mut Value, place: &str, places: &[String], dice: &mut Dice) -> Vec<u8> {
-    let from = dice.pick(places);
-    let other = match place.starts_with(from.as_str()) {
+fn value_elsewhere(
+    tree: &mut Value,
+    pointer: &str,
+    pointers: &[String],
+    dice: &mut Dice,
+) -> Vec<u8> {
+    let from = dice.pick(pointers);
+    let other = match pointer.starts_with(from.as_str()) {
         true => Value::Null,
         false => tree.pointer(from).cloned().unwrap_or_default(),
     };
@@ -229,8 +233,8 @@ fn repeated(node: &Value, dice: &mut Dice) -> Vec<u8> {
         Some((name, value)) => format!("{}:{value}", Value::from(name.as_str())),
         None => "\"a\":1".into(),
     };
-    let most = REPEATS.min(REPEATED_BYTES / member.len());
-    let members = vec![member; 2 + dice.below(1 + most)];
+    let repeats_max = REPEATS_MAX.min(REPEATED_BYTES_MAX / member.len());
+    let members = vec![member; 2 + dice.below(1 + repeats_max)];
     format!("{{{}}}", members.join(",")).into_bytes()
 }
 
@@ -251,21 +255,21 @@ fn in_text(mut body: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     body
 }
 
-fn places(tree: &Value) -> Vec<String> {
-    let mut places = vec![String::new()];
+fn pointers(tree: &Value) -> Vec<String> {
+    let mut pointers = vec![String::new()];
     let mut add = |name: &str, value: &Value| {
         let name = name.replace('~', "~0").replace('/', "~1");
-        let below = self::places(value);
-        places.extend(below.into_iter().map(|place| format!("/{name}{place}")));
+        let below = self::pointers(value);
+        pointers.extend(below.into_iter().map(|pointer| format!("/{name}{pointer}")));
     };
     match tree {
         Value::Object(members) => members.iter().for_each(|(name, value)| add(name, value)),
         Value::Array(elements) => {
-            for (place, value) in elements.iter().enumerate() {
-                add(&place.to_string(), value);
+            for (index, value) in elements.iter().enumerate() {
+                add(&index.to_string(), value);
             }
         }
         _ => {}
     }
-    places
+    pointers
 }

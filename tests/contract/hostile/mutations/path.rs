@@ -59,8 +59,8 @@ fn replace_part(path: &mut Vec<u8>, dice: &mut Dice) {
         .split(|byte| *byte == b'/')
         .map(<[u8]>::to_vec)
         .collect();
-    let place = dice.below(parts.len());
-    parts[place] = match dice.below(5) {
+    let index = dice.below(parts.len());
+    parts[index] = match dice.below(5) {
         0 => Vec::new(),
         1 => dice.bytes(&PIECES).to_vec(),
         2 => b"a".repeat(dice.length().min(20_000)),

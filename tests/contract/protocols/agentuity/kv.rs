@@ -19,18 +19,18 @@ async fn seconds_left(kv: &Kv, key: &str) -> Option<f64> {
     Some((expires_at - OffsetDateTime::now_utc()).as_seconds_f64())
 }
 
-async fn assert_lives(kv: &Kv, key: &str, seconds: Option<f64>) {
+async fn assert_lifetime(kv: &Kv, key: &str, seconds: Option<f64>) {
     let left = seconds_left(kv, key).await;
-    let is_right = match (left, seconds) {
+    let is_close = match (left, seconds) {
         (Some(left), Some(seconds)) => (seconds - SLACK_SECONDS..=seconds).contains(&left),
         (left, seconds) => left == seconds,
     };
-    assert!(is_right, "{left:?}, not {seconds:?}");
+    assert!(is_close, "{left:?}, not {seconds:?}");
 }
 
 const WEEK: Option<f64> = Some(604_800.0);
 
-async fn a_value_comes_back_as_it_was_put(server: &Server) {
+async fn a_value_is_returned_unchanged(server: &Server) {
     let kv = Kv::new(server);
     let bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
 
@@ -54,10 +54,10 @@ async fn a_value_comes_back_as_it_was_put(server: &Server) {
         assert_eq!(answer.header("x-thread-id"), None);
         assert!(answer.header("x-session-id").is_some());
     }
-    assert_lives(&kv, "k", WEEK).await;
+    assert_lifetime(&kv, "k", WEEK).await;
 }
 
-async fn a_value_of_no_type_is_bytes_and_may_be_empty(server: &Server) {
+async fn a_value_without_a_type_is_binary_and_may_be_empty(server: &Server) {
     let kv = Kv::new(server);
     for body in ["", "x"] {
         assert_eq!(kv.set("k", body).send().await.status, 204);
@@ -69,7 +69,7 @@ async fn a_value_of_no_type_is_bytes_and_may_be_empty(server: &Server) {
     }
 }
 
-async fn what_is_not_there_is_not_found_and_may_be_deleted(server: &Server) {
+async fn a_missing_key_is_not_found_and_can_be_deleted(server: &Server) {
     let kv = Kv::new(server);
     refused(kv.get("k"), 404).await;
     assert_eq!(kv.delete("k").send().await.status, 204);
@@ -82,7 +82,7 @@ async fn what_is_not_there_is_not_found_and_may_be_deleted(server: &Server) {
     }
 }
 
-async fn a_ttl_is_brought_within_bounds(server: &Server) {
+async fn a_ttl_is_clamped(server: &Server) {
     let kv = Kv::new(server);
     for (ttl, seconds) in [
         ("3600", Some(3_600.0)),
@@ -98,16 +98,16 @@ async fn a_ttl_is_brought_within_bounds(server: &Server) {
         ("1e+21", Some(31_536_000.0)),
         ("1e-7", Some(60.0)),
     ] {
-        kv.set_for("k", ttl, "x").ok().await;
-        assert_lives(&kv, "k", seconds).await;
+        kv.set_with_ttl("k", ttl, "x").ok().await;
+        assert_lifetime(&kv, "k", seconds).await;
     }
     kv.set("k", "x").ok().await;
-    assert_lives(&kv, "k", WEEK).await;
+    assert_lifetime(&kv, "k", WEEK).await;
 }
 
-async fn a_ttl_that_is_no_number_changes_nothing(server: &Server) {
+async fn a_malformed_ttl_changes_nothing(server: &Server) {
     let kv = Kv::new(server);
-    kv.set_for("k", "0", "kept").ok().await;
+    kv.set_with_ttl("k", "0", "kept").ok().await;
 
     for ttl in [
         "",
@@ -125,32 +125,32 @@ async fn a_ttl_that_is_no_number_changes_nothing(server: &Server) {
         "true",
         "0x3c",
     ] {
-        let text = refused(kv.set_for("k", ttl, "changed"), 400).await;
+        let text = refused(kv.set_with_ttl("k", ttl, "changed"), 400).await;
         assert!(text.contains("ttl"), "{text}");
     }
 
     assert_eq!(kv.get("k").ok().await.text(), "kept");
-    assert_lives(&kv, "k", None).await;
+    assert_lifetime(&kv, "k", None).await;
 }
 
-async fn a_namespace_has_a_lifetime_of_its_own(server: &Server) {
+async fn a_namespace_has_its_own_default_ttl(server: &Server) {
     let kv = Kv::new(server);
     let create = async |json: &str| {
-        let created = kv.itself(Method::POST).json(json).send().await;
+        let created = kv.namespace(Method::POST).json(json).send().await;
         assert_eq!((created.status, created.body.len()), (204, 0), "{json}");
         kv.set("k", "x").ok().await;
     };
 
-    let created = kv.itself(Method::POST).send().await;
+    let created = kv.namespace(Method::POST).send().await;
 
     assert_eq!(created.status, 204);
     kv.set("k", "x").ok().await;
-    assert_lives(&kv, "k", WEEK).await;
+    assert_lifetime(&kv, "k", WEEK).await;
     create(r#"{"default_ttl_seconds":3600}"#).await;
-    assert_lives(&kv, "k", Some(3_600.0)).await;
+    assert_lifetime(&kv, "k", Some(3_600.0)).await;
     for nothing in ["", "{}", r#"{"default_ttl_seconds":null}"#] {
         create(nothing).await;
-        assert_lives(&kv, "k", Some(3_600.0)).await;
+        assert_lifetime(&kv, "k", Some(3_600.0)).await;
     }
     for (json, seconds) in [
         (r#"{"default_ttl_seconds":0}"#, None),
@@ -159,18 +159,18 @@ async fn a_namespace_has_a_lifetime_of_its_own(server: &Server) {
         (r#"{"default_ttl_seconds":1e300}"#, Some(31_536_000.0)),
     ] {
         create(json).await;
-        assert_lives(&kv, "k", seconds).await;
+        assert_lifetime(&kv, "k", seconds).await;
     }
-    kv.set_for("k", "0", "x").ok().await;
-    assert_lives(&kv, "k", None).await;
+    kv.set_with_ttl("k", "0", "x").ok().await;
+    assert_lifetime(&kv, "k", None).await;
 }
 
-async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
+async fn a_read_extends_the_lifetime_and_is_counted(server: &Server) {
     let kv = Kv::new(server);
     let ttl = "k?ttl_seconds=4";
     let path = format!("/v1/kv/{}/{ttl}", kv.name);
     let put = || super::ask(&kv.client, Method::PUT, &path).body("x");
-    let end = async || {
+    let expiry = async || {
         let value = kv.get("k").send().await;
         value.header("x-expires-at").unwrap_or_default().to_owned()
     };
@@ -178,18 +178,18 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
     // consecutive reads return the same expiry time; retry if the machine pauses between them
     until(async || {
         put().ok().await;
-        let first = end().await;
-        !first.is_empty() && end().await == first
+        let first = expiry().await;
+        !first.is_empty() && expiry().await == first
     })
     .await;
     // wait until a read extends the lifetime; write the key again if it has expired
     until(async || {
         put().ok().await;
-        let first = end().await;
+        let first = expiry().await;
         let start = Instant::now();
-        let mut later = end().await;
+        let mut later = expiry().await;
         while later <= first && !later.is_empty() && start.elapsed() < Duration::from_secs(10) {
-            later = end().await;
+            later = expiry().await;
         }
         later > first
     })
@@ -198,7 +198,7 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
         let found = kv.search("k").ok().await.json();
         found["k"]["count"].as_u64().unwrap()
     };
-    kv.set_for("k", "3600", "x").ok().await;
+    kv.set_with_ttl("k", "3600", "x").ok().await;
     for _ in 0..3 {
         kv.get("k").ok().await;
     }
@@ -210,27 +210,27 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
     assert_eq!(counted().await, before + 1);
 }
 
-async fn the_api_has_the_same_values(server: &Server) {
+async fn the_http_api_returns_the_same_values(server: &Server) {
     let kv = Kv::new(server);
     let typed = kv
         .set("here", "{\"a\":1.0}")
         .header("content-type", "application/json");
     typed.ok().await;
-    let there = kv.at_v1(Method::PUT, "there");
-    there.header("content-type", "text/x").body("y").ok().await;
+    let put = kv.at_v1(Method::PUT, "there");
+    put.header("content-type", "text/x").body("y").ok().await;
 
-    let here = kv.at_v1(Method::GET, "here").ok().await;
-    let there = kv.get("there").ok().await;
+    let by_api = kv.at_v1(Method::GET, "here").ok().await;
+    let by_protocol = kv.get("there").ok().await;
 
-    assert_eq!(here.text(), "{\"a\":1.0}");
-    assert_eq!(here.header("content-type"), Some("application/json"));
-    assert_eq!(there.text(), "y");
-    assert_eq!(there.header("content-type"), Some("text/x"));
+    assert_eq!(by_api.text(), "{\"a\":1.0}");
+    assert_eq!(by_api.header("content-type"), Some("application/json"));
+    assert_eq!(by_protocol.text(), "y");
+    assert_eq!(by_protocol.header("content-type"), Some("text/x"));
     // the default lifetime of a week applies only to values that are written through this protocol
-    assert_lives(&kv, "there", None).await;
+    assert_lifetime(&kv, "there", None).await;
 }
 
-async fn the_limit_is_taken_and_one_byte_more_changes_nothing(server: &Server) {
+async fn a_value_at_the_limit_is_stored_and_a_larger_one_is_rejected(server: &Server) {
     let kv = Kv::new(server);
     kv.set("k", vec![b'a'; 1_048_576]).ok().await;
 
@@ -243,7 +243,7 @@ async fn the_limit_is_taken_and_one_byte_more_changes_nothing(server: &Server) {
     assert_eq!(value.body, vec![b'a'; 1_048_576]);
 }
 
-async fn the_limit_is_a_setting(backend: Backend) {
+async fn the_size_limit_is_configurable(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_KV_MAX_BYTES", 10)
         .start();
@@ -251,21 +251,21 @@ async fn the_limit_is_a_setting(backend: Backend) {
 
     kv.set("k", "0123456789").ok().await;
     refused(kv.set("k", "0123456789a"), 413).await;
-    let create = kv.itself(Method::POST);
+    let create = kv.namespace(Method::POST);
     create.json(r#"{"default_ttl_seconds":60}"#).ok().await;
 
     assert_eq!(kv.get("k").ok().await.text(), "0123456789");
 }
 
 over_both_stores!(
-    a_value_comes_back_as_it_was_put,
-    a_value_of_no_type_is_bytes_and_may_be_empty,
-    what_is_not_there_is_not_found_and_may_be_deleted,
-    a_ttl_is_brought_within_bounds,
-    a_ttl_that_is_no_number_changes_nothing,
-    a_namespace_has_a_lifetime_of_its_own,
-    a_read_is_a_use_and_prolongs_a_life,
-    the_api_has_the_same_values,
-    the_limit_is_taken_and_one_byte_more_changes_nothing,
+    a_value_is_returned_unchanged,
+    a_value_without_a_type_is_binary_and_may_be_empty,
+    a_missing_key_is_not_found_and_can_be_deleted,
+    a_ttl_is_clamped,
+    a_malformed_ttl_changes_nothing,
+    a_namespace_has_its_own_default_ttl,
+    a_read_extends_the_lifetime_and_is_counted,
+    the_http_api_returns_the_same_values,
+    a_value_at_the_limit_is_stored_and_a_larger_one_is_rejected,
 );
-with_own_servers!(the_limit_is_a_setting);
+with_own_servers!(the_size_limit_is_configurable);

@@ -9,21 +9,21 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::client::Client;
 use crate::support::server::{Backend, Server};
 
-async fn a_namespace_that_is_not_there_has_nothing(server: &Server) {
+async fn a_missing_namespace_is_empty(server: &Server) {
     let kv = Kv::new(server);
 
     assert_eq!(kv.list("keys").ok().await.json(), json!([]));
     assert_eq!(kv.search("x").ok().await.json(), json!({}));
     let stats = kv.list("stats").ok().await.json();
     assert_eq!(stats, json!({"sum": 0, "count": 0}));
-    assert_eq!(kv.itself(Method::DELETE).send().await.status, 204);
+    assert_eq!(kv.namespace(Method::DELETE).send().await.status, 204);
 }
 
-async fn keys_are_listed_however_many(server: &Server) {
+async fn all_keys_are_listed(server: &Server) {
     let kv = Kv::new(server);
     let keys: Vec<_> = (0..2_100).map(|number| format!("\"{number:04}")).collect();
-    for some in keys.chunks(100) {
-        join_all(some.iter().map(|key| kv.set(key, "x").ok())).await;
+    for batch in keys.chunks(100) {
+        join_all(batch.iter().map(|key| kv.set(key, "x").ok())).await;
     }
 
     let listed = kv.list("keys").ok().await;
@@ -31,14 +31,14 @@ async fn keys_are_listed_however_many(server: &Server) {
     assert_eq!(listed.header("content-type"), Some("application/json"));
     assert_eq!(listed.json(), json!(keys));
     let found = kv.search("00").ok().await.json();
-    let held = keys.iter().filter(|key| key.contains("00"));
-    assert_eq!(found.as_object().unwrap().len(), held.count());
+    let matching = keys.iter().filter(|key| key.contains("00"));
+    assert_eq!(found.as_object().unwrap().len(), matching.count());
 }
 
-async fn a_search_tells_all_about_what_it_finds(server: &Server) {
+async fn a_search_returns_all_metadata_of_its_matches(server: &Server) {
     let kv = Kv::new(server);
     let bytes: Vec<u8> = (0..=255).collect();
-    kv.set_for("user/1", "0", "{\"a\":1}").ok().await;
+    kv.set_with_ttl("user/1", "0", "{\"a\":1}").ok().await;
     let typed = kv
         .set("user/2", bytes.clone())
         .header("content-type", "image/png")
@@ -71,7 +71,7 @@ async fn a_search_tells_all_about_what_it_finds(server: &Server) {
     assert_eq!(all.as_object().unwrap().len(), 3);
 }
 
-async fn a_search_gives_large_values_whole(server: &Server) {
+async fn a_search_returns_large_values_in_full(server: &Server) {
     let kv = Kv::new(server);
     let value = |number: usize| vec![b'a' + number as u8; 700_000];
     for number in 0..5 {
@@ -87,9 +87,9 @@ async fn a_search_gives_large_values_whole(server: &Server) {
     }
 }
 
-async fn a_namespace_says_how_much_is_in_it(server: &Server) {
+async fn namespace_stats_report_size_and_count(server: &Server) {
     let kv = Kv::new(server);
-    kv.itself(Method::POST).ok().await;
+    kv.namespace(Method::POST).ok().await;
     let empty = kv.list("stats").ok().await.json();
     assert_eq!((&empty["sum"], &empty["count"]), (&json!(0), &json!(0)));
     assert_eq!(empty.get("lastUsedAt"), None);
@@ -113,7 +113,7 @@ fn names(stats: &Value) -> Vec<&str> {
     names.map(String::as_str).collect()
 }
 
-async fn namespaces_are_listed_the_newest_first(backend: Backend) {
+async fn namespaces_are_listed_newest_first(backend: Backend) {
     // a busy machine needs a longer store timeout for a thousand namespaces
     let server = Server::builder(backend)
         .set("THREADKEEP_STORE_TIMEOUT_MS", 20_000)
@@ -144,10 +144,10 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
         Kv::named(&server, "a").list("stats").ok().await.json()
     );
     let more: Vec<_> = (0..1_000).map(|number| format!("more-{number}")).collect();
-    for some in more.chunks(100) {
-        let made = some.iter().map(|name| {
+    for batch in more.chunks(100) {
+        let made = batch.iter().map(|name| {
             let kv = Kv::named(&server, name);
-            kv.itself(Method::POST).ok()
+            kv.namespace(Method::POST).ok()
         });
         join_all(made).await;
     }
@@ -165,7 +165,7 @@ async fn namespaces_are_listed_the_newest_first(backend: Backend) {
     assert_eq!(oldest["total"], 1_003);
 }
 
-async fn namespaces_are_told_page_by_page_in_any_order(server: &Server) {
+async fn namespace_stats_are_paged_in_any_order(server: &Server) {
     let base = Kv::new(server);
     let (client, base) = (&base.client, &base.name);
     for (name, keys, value) in [("b", 1, "333333"), ("a", 3, "1"), ("c", 2, "22")] {
@@ -174,7 +174,7 @@ async fn namespaces_are_told_page_by_page_in_any_order(server: &Server) {
             kv.set(&number.to_string(), value).ok().await;
         }
     }
-    let told = async |query: &str| {
+    let listed = async |query: &str| {
         let stats = stats(client, &format!("?name={base}{query}")).await;
         let names = names(&stats);
         let ends: Vec<_> = names.iter().map(|name| &name[name.len() - 1..]).collect();
@@ -194,12 +194,12 @@ async fn namespaces_are_told_page_by_page_in_any_order(server: &Server) {
         ("-b", "b"),
         ("-B", ""),
     ] {
-        assert_eq!(told(query).await.0, expected, "{query}");
+        assert_eq!(listed(query).await.0, expected, "{query}");
     }
     for query in ["&sort=created", "&sort=lastUsed", "&limit=1000", ""] {
-        assert_eq!(told(query).await.0.len(), 3, "{query}");
+        assert_eq!(listed(query).await.0.len(), 3, "{query}");
     }
-    let (_, page) = told("&sort=name&offset=1&limit=1&project_id=p&orgId=o").await;
+    let (_, page) = listed("&sort=name&offset=1&limit=1&project_id=p&orgId=o").await;
     assert_eq!(page["total"], 3);
     assert_eq!(page["offset"], 1);
     assert_eq!(page["limit"], 1);
@@ -207,14 +207,14 @@ async fn namespaces_are_told_page_by_page_in_any_order(server: &Server) {
     let b = &page["namespaces"][format!("{base}-b")];
     assert_eq!((&b["sum"], &b["count"]), (&json!(6), &json!(1)));
     assert!(b["createdAt"].is_u64() && b["lastUsedAt"].is_u64());
-    let (_, last) = told("&offset=2").await;
+    let (_, last) = listed("&offset=2").await;
     assert_eq!(last["hasMore"], false);
     assert_eq!(last["limit"], 100);
-    let past = told("&offset=18446744073709551615").await.1;
+    let past = listed("&offset=18446744073709551615").await.1;
     assert_eq!(past["hasMore"], false);
 }
 
-async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
+async fn invalid_stats_queries_are_rejected(server: &Server) {
     let client = server.client();
     for query in [
         "limit=1001",
@@ -243,12 +243,12 @@ async fn what_is_asked_of_an_order_has_to_be_right(server: &Server) {
 }
 
 over_both_stores!(
-    a_namespace_that_is_not_there_has_nothing,
-    keys_are_listed_however_many,
-    a_search_tells_all_about_what_it_finds,
-    a_search_gives_large_values_whole,
-    a_namespace_says_how_much_is_in_it,
-    namespaces_are_told_page_by_page_in_any_order,
-    what_is_asked_of_an_order_has_to_be_right,
+    a_missing_namespace_is_empty,
+    all_keys_are_listed,
+    a_search_returns_all_metadata_of_its_matches,
+    a_search_returns_large_values_in_full,
+    namespace_stats_report_size_and_count,
+    namespace_stats_are_paged_in_any_order,
+    invalid_stats_queries_are_rejected,
 );
-with_own_servers!(namespaces_are_listed_the_newest_first);
+with_own_servers!(namespaces_are_listed_newest_first);

@@ -5,7 +5,7 @@ use super::{Kv, ask, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-async fn names_are_split_before_they_are_decoded(server: &Server) {
+async fn paths_are_split_before_names_are_decoded(server: &Server) {
     let base = Kv::new(server).name;
     for name in [
         format!("{base}/a"),
@@ -37,12 +37,12 @@ async fn names_are_split_before_they_are_decoded(server: &Server) {
         assert_eq!(kv.list("stats").ok().await.json()["count"], keys.len());
         let found = kv.search("/").ok().await.json();
         assert_eq!(found.as_object().unwrap().len(), 1);
-        assert_eq!(kv.itself(Method::DELETE).send().await.status, 204);
+        assert_eq!(kv.namespace(Method::DELETE).send().await.status, 204);
         assert_eq!(kv.list("keys").ok().await.json(), json!([]));
     }
 }
 
-async fn names_that_are_none_change_nothing(server: &Server) {
+async fn invalid_names_change_nothing(server: &Server) {
     let kv = Kv::new(server);
     kv.set("k", "kept").ok().await;
     for name in ["", "%20", "a%0Ab", "%FF", "%zz", "%", &"n".repeat(65)] {
@@ -73,11 +73,11 @@ async fn names_that_are_none_change_nothing(server: &Server) {
     assert_eq!(kv.get("k").ok().await.text(), "kept");
 }
 
-async fn some_words_are_namespaces_like_any_other(server: &Server) {
+async fn route_words_are_valid_namespaces(server: &Server) {
     for name in ["search", "namespaces"] {
         let kv = Kv::named(server, name);
-        kv.itself(Method::POST).ok().await;
-        kv.set_for("k", "60", name).ok().await;
+        kv.namespace(Method::POST).ok().await;
+        kv.set_with_ttl("k", "60", name).ok().await;
 
         assert_eq!(kv.get("k").ok().await.text(), name);
         assert_eq!(kv.list("keys").ok().await.json(), json!(["k"]));
@@ -85,16 +85,16 @@ async fn some_words_are_namespaces_like_any_other(server: &Server) {
         assert!(kv.search("k").ok().await.json()["k"].is_object());
         kv.delete("k").ok().await;
         refused(kv.get("k"), 404).await;
-        kv.itself(Method::DELETE).ok().await;
+        kv.namespace(Method::DELETE).ok().await;
     }
 }
 
-async fn entries_of_namespaces_named_as_lists_are_found_by_search(server: &Server) {
+async fn entries_of_namespaces_named_like_lists_are_found_by_search(server: &Server) {
     let other = Kv::new(server);
     other.set("k", "x").ok().await;
     for name in ["keys", "stats"] {
         let kv = Kv::named(server, name);
-        kv.itself(Method::POST).ok().await;
+        kv.namespace(Method::POST).ok().await;
         kv.set(&other.name, "of another").ok().await;
 
         let listed = kv.get(&other.name).ok().await.json();
@@ -110,24 +110,27 @@ async fn entries_of_namespaces_named_as_lists_are_found_by_search(server: &Serve
         let value = kv.at_v1(Method::GET, &other.name).ok().await;
         assert_eq!(value.text(), "of another");
         kv.delete(&other.name).ok().await;
-        kv.itself(Method::DELETE).ok().await;
+        kv.namespace(Method::DELETE).ok().await;
     }
     assert_eq!(other.get("k").ok().await.text(), "x");
 }
 
-async fn the_path_of_older_clients_is_the_same(server: &Server) {
+async fn the_path_of_older_clients_reaches_the_same_values(server: &Server) {
     let kv = Kv::new(server);
-    let old = kv.of_old();
+    let old = kv.at_old_path();
 
-    old.itself(Method::POST).ok().await;
+    old.namespace(Method::POST).ok().await;
     old.set("k", "old").ok().await;
-    old.set_for("short", "60", "old").ok().await;
+    old.set_with_ttl("short", "60", "old").ok().await;
 
     assert_eq!(kv.get("k").ok().await.text(), "old");
     assert_eq!(old.get("k").ok().await.text(), "old");
     let short = kv.get("short").ok().await;
-    let of_old = old.get("short").ok().await;
-    assert_eq!(short.header("x-expires-at"), of_old.header("x-expires-at"));
+    let old_short = old.get("short").ok().await;
+    assert_eq!(
+        short.header("x-expires-at"),
+        old_short.header("x-expires-at")
+    );
     assert_eq!(old.list("keys").ok().await.json(), json!(["k", "short"]));
     assert_eq!(old.list("stats").ok().await.json()["count"], 2);
     assert!(old.search("s").ok().await.json()["short"].is_object());
@@ -141,13 +144,13 @@ async fn the_path_of_older_clients_is_the_same(server: &Server) {
     assert!(all.is_object());
     old.delete("k").ok().await;
     refused(kv.get("k"), 404).await;
-    old.itself(Method::DELETE).ok().await;
+    old.namespace(Method::DELETE).ok().await;
     assert_eq!(kv.list("keys").ok().await.json(), json!([]));
 }
 
-async fn a_namespace_named_as_that_path_is_not_mistaken(server: &Server) {
+async fn a_namespace_named_like_the_old_path_is_not_misread(server: &Server) {
     let kv = Kv::named(server, "2025-03-17");
-    kv.itself(Method::POST).ok().await;
+    kv.namespace(Method::POST).ok().await;
     let value = kv.at_v1(Method::PUT, "k").body("x");
     value.ok().await;
 
@@ -156,15 +159,15 @@ async fn a_namespace_named_as_that_path_is_not_mistaken(server: &Server) {
     }
 
     assert_eq!(kv.list("keys").ok().await.json(), json!(["k"]));
-    kv.itself(Method::DELETE).ok().await;
+    kv.namespace(Method::DELETE).ok().await;
     assert_eq!(kv.list("keys").ok().await.json(), json!([]));
 }
 
 over_both_stores!(
-    names_are_split_before_they_are_decoded,
-    names_that_are_none_change_nothing,
-    some_words_are_namespaces_like_any_other,
-    entries_of_namespaces_named_as_lists_are_found_by_search,
-    the_path_of_older_clients_is_the_same,
-    a_namespace_named_as_that_path_is_not_mistaken,
+    paths_are_split_before_names_are_decoded,
+    invalid_names_change_nothing,
+    route_words_are_valid_namespaces,
+    entries_of_namespaces_named_like_lists_are_found_by_search,
+    the_path_of_older_clients_reaches_the_same_values,
+    a_namespace_named_like_the_old_path_is_not_misread,
 );

@@ -19,13 +19,13 @@ fn ask(client: &Client, method: Method, path: &str) -> Request {
 
 async fn refused(request: Request, status: u16) -> String {
     let answer = request.send().await;
-    let found = format!("{} {}", answer.status, answer.text());
-    assert_eq!(answer.status, status, "{found}");
+    let reply = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{reply}");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(
         answer.header("cache-control"),
         Some("private, no-store"),
-        "{found}"
+        "{reply}"
     );
     assert!(answer.header("x-session-id").is_some());
     answer.json()["error"].as_str().unwrap().to_owned()
@@ -54,7 +54,7 @@ impl Kv {
         }
     }
 
-    fn of_old(&self) -> Self {
+    fn at_old_path(&self) -> Self {
         Self {
             client: self.client.clone(),
             root: "/kv/2025-03-17",
@@ -66,7 +66,7 @@ impl Kv {
         ask(&self.client, method, &format!("{}{path}", self.root))
     }
 
-    fn itself(&self, method: Method) -> Request {
+    fn namespace(&self, method: Method) -> Request {
         self.ask(method, &format!("/{}", encoded(&self.name)))
     }
 
@@ -87,7 +87,7 @@ impl Kv {
         self.entry(Method::PUT, key).body(value)
     }
 
-    fn set_for(&self, key: &str, ttl: &str, value: &'static str) -> Request {
+    fn set_with_ttl(&self, key: &str, ttl: &str, value: &'static str) -> Request {
         let (name, key) = (encoded(&self.name), encoded(key));
         let path = format!("/{name}/{key}/{ttl}");
         self.ask(Method::PUT, &path).body(value)

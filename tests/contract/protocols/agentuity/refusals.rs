@@ -6,7 +6,7 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, RELAY_SECRET, Server};
 
-async fn who_has_no_api_key_stays_outside(server: &Server) {
+async fn requests_without_a_valid_api_key_are_rejected(server: &Server) {
     let kv = Kv::new(server);
     kv.set("k", "secret").ok().await;
     let entry = format!("/kv/{}/k", kv.name);
@@ -50,7 +50,7 @@ async fn who_has_no_api_key_stays_outside(server: &Server) {
     kv.client.get(&entry).bearer(RELAY_SECRET).ok().await;
 }
 
-async fn what_is_not_there_is_refused_in_the_form_of_the_wire(server: &Server) {
+async fn unknown_paths_and_methods_get_the_protocols_errors(server: &Server) {
     let client = server.client();
     for path in ["/kv", "/kv/a/b/c/d", "/kv/2025-03-17/a/b/c/d"] {
         refused(ask(&client, Method::GET, path), 404).await;
@@ -82,12 +82,12 @@ async fn malformed_bodies_and_headers_change_nothing(server: &Server) {
         r#"{"default_ttl_seconds":true}"#,
         r#"{"default_ttl_seconds":1e999}"#,
     ] {
-        refused(kv.itself(Method::POST).json(bad), 400).await;
+        refused(kv.namespace(Method::POST).json(bad), 400).await;
     }
-    let not_text = kv.itself(Method::POST).body(vec![b'{', 0xff, b'}']);
+    let not_text = kv.namespace(Method::POST).body(vec![b'{', 0xff, b'}']);
     refused(not_text, 400).await;
     let large = format!("\"{}\"", "x".repeat(2 * 1_048_576));
-    refused(kv.itself(Method::POST).json(&large), 413).await;
+    refused(kv.namespace(Method::POST).json(&large), 413).await;
     for (name, value) in [
         ("content-type", "json"),
         ("content-type", "é/x"),
@@ -105,22 +105,22 @@ async fn malformed_bodies_and_headers_change_nothing(server: &Server) {
     assert!(!names.as_array().unwrap().contains(&json!(kv.name)));
 }
 
-async fn names_and_values_are_in_no_log_and_no_metric(backend: Backend) {
+async fn names_and_values_appear_in_no_log_and_no_metric(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_LOG", "debug")
         .start();
     let kv = Kv::named(&server, "name-to-hide");
     for request in [
-        kv.itself(Method::POST).json("{}"),
+        kv.namespace(Method::POST).json("{}"),
         kv.set("key-to-hide", "value-to-hide"),
-        kv.set_for("key-to-hide", "ttl-to-hide", "value-to-hide"),
+        kv.set_with_ttl("key-to-hide", "ttl-to-hide", "value-to-hide"),
         kv.get("key-to-hide"),
         kv.get("other-to-hide"),
         kv.set("key-to-hide", "value-to-hide".repeat(100_000)),
         kv.search("key-to-hide"),
         kv.list("keys"),
         kv.list("stats"),
-        kv.of_old().get("key-to-hide"),
+        kv.at_old_path().get("key-to-hide"),
         kv.ask(Method::GET, "/stats?name=name-to-hide"),
         kv.ask(Method::GET, "/a/b/c/path-to-hide"),
         ask(&kv.client, Method::POST, "/session").body("value-to-hide"),
@@ -156,7 +156,7 @@ async fn names_and_values_are_in_no_log_and_no_metric(backend: Backend) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_told_and_logged() {
+async fn an_unavailable_store_is_reported_and_logged() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
@@ -173,8 +173,8 @@ async fn a_store_that_is_away_is_told_and_logged() {
         kv.get("k"),
         kv.set("k", "y"),
         kv.delete("k"),
-        kv.itself(Method::POST),
-        kv.itself(Method::DELETE),
+        kv.namespace(Method::POST),
+        kv.namespace(Method::DELETE),
         kv.list("keys"),
         kv.list("stats"),
         kv.search("k"),
@@ -217,8 +217,8 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
 }
 
 over_both_stores!(
-    who_has_no_api_key_stays_outside,
-    what_is_not_there_is_refused_in_the_form_of_the_wire,
+    requests_without_a_valid_api_key_are_rejected,
+    unknown_paths_and_methods_get_the_protocols_errors,
     malformed_bodies_and_headers_change_nothing,
 );
-with_own_servers!(names_and_values_are_in_no_log_and_no_metric);
+with_own_servers!(names_and_values_appear_in_no_log_and_no_metric);

@@ -5,7 +5,7 @@ use crate::http::over_both_stores;
 use crate::support::redis::RedisServer;
 use crate::support::server::Server;
 
-async fn what_is_told_of_sessions_is_acknowledged(server: &Server) {
+async fn session_reports_are_acknowledged(server: &Server) {
     let client = server.client();
     let large = format!("{{\"userData\":\"{}\"}}", "x".repeat(5_000_000));
     for method in [Method::POST, Method::PUT] {
@@ -20,7 +20,7 @@ async fn what_is_told_of_sessions_is_acknowledged(server: &Server) {
 }
 
 #[tokio::test]
-async fn no_store_is_needed_for_that() {
+async fn session_reports_need_no_store() {
     let redis = RedisServer::start();
     let server = Server::builder(crate::support::server::Backend::Memory)
         .redis(&redis.url())
@@ -33,4 +33,4 @@ async fn no_store_is_needed_for_that() {
     }
 }
 
-over_both_stores!(what_is_told_of_sessions_is_acknowledged);
+over_both_stores!(session_reports_are_acknowledged);

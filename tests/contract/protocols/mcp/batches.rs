@@ -55,7 +55,7 @@ async fn each_message_is_answered_in_order(server: &Server) {
     assert_eq!(*sum, 9_007_199_254_740_993_i64);
 }
 
-async fn notifications_alone_have_no_answer(server: &Server) {
+async fn a_batch_of_notifications_gets_no_answer(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
 
@@ -65,7 +65,7 @@ async fn notifications_alone_have_no_answer(server: &Server) {
     assert_eq!((answer.status, answer.text().as_str()), (202, ""));
 }
 
-async fn a_batch_is_of_its_revision(server: &Server) {
+async fn batches_need_a_revision_that_supports_them(server: &Server) {
     let ping = json!([{"jsonrpc": "2.0", "id": 7, "method": "ping"}]).to_string();
     let post = async |version: &str| {
         let header = ("mcp-protocol-version", version.to_owned());
@@ -118,7 +118,7 @@ async fn a_batch_whose_answers_are_too_large_stops(server: &Server) {
     assert_eq!(mcp.keys().await, json!([]));
 }
 
-async fn what_the_head_of_the_request_refuses_is_refused_once(server: &Server) {
+async fn a_batch_rejected_by_its_headers_gets_one_answer(server: &Server) {
     let mcp = Mcp::own(&server.client()).with(("host", "evil.example".into()));
     let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
 
@@ -129,9 +129,9 @@ async fn what_the_head_of_the_request_refuses_is_refused_once(server: &Server) {
 
 over_both_stores!(
     each_message_is_answered_in_order,
-    notifications_alone_have_no_answer,
-    a_batch_is_of_its_revision,
+    a_batch_of_notifications_gets_no_answer,
+    batches_need_a_revision_that_supports_them,
     a_batch_has_1_to_32_messages,
     a_batch_whose_answers_are_too_large_stops,
-    what_the_head_of_the_request_refuses_is_refused_once,
+    a_batch_rejected_by_its_headers_gets_one_answer,
 );

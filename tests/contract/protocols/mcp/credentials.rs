@@ -7,66 +7,66 @@ use crate::support::server::Server;
 
 const STATE: &str = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
 
-async fn nobody_comes_in_without_a_credential(server: &Server) {
+async fn requests_without_credentials_are_rejected(server: &Server) {
     let client = server.client();
-    let stranger = || Mcp::stranger(&client);
+    let anonymous = || Mcp::anonymous(&client);
     let wrong = ("authorization", "Bearer wrong".to_owned());
 
     for mcp in [
-        stranger(),
-        stranger().with(("x-session-id", "s".into())),
-        stranger().with(("x-state-id", STATE.into())),
-        stranger().with(("x-state-id", "no uuid".into())),
-        stranger().at("/mcp?scope=request"),
-        stranger().at("/mcp?scope=session:s"),
-        stranger().at("/mcp?unknown"),
-        stranger()
+        anonymous(),
+        anonymous().with(("x-session-id", "s".into())),
+        anonymous().with(("x-state-id", STATE.into())),
+        anonymous().with(("x-state-id", "no uuid".into())),
+        anonymous().at("/mcp?scope=request"),
+        anonymous().at("/mcp?scope=session:s"),
+        anonymous().at("/mcp?unknown"),
+        anonymous()
             .with(("x-session-id", "s".into()))
             .with(("x-state-id", STATE.into())),
     ] {
         mcp.assert_rejected("api_key_required").await;
     }
     for mcp in [
-        stranger().with(wrong.clone()),
-        stranger().with(wrong).with(("x-session-id", "s".into())),
+        anonymous().with(wrong.clone()),
+        anonymous().with(wrong).with(("x-session-id", "s".into())),
     ] {
         mcp.assert_rejected("invalid_api_key").await;
     }
 }
 
-async fn only_a_wrong_key_is_an_invalid_token(server: &Server) {
+async fn only_a_wrong_key_gets_invalid_token(server: &Server) {
     let client = server.client();
     let challenge = async |mcp: Mcp| {
         let answer = mcp.ping().await;
         assert_eq!(answer.status, 401);
         answer.header("www-authenticate").unwrap().to_owned()
     };
-    let stranger = || Mcp::stranger(&client);
+    let anonymous = || Mcp::anonymous(&client);
 
-    let wrong = stranger().with(("authorization", "Bearer wrong".into()));
+    let wrong = anonymous().with(("authorization", "Bearer wrong".into()));
     assert_eq!(challenge(wrong).await, r#"Bearer error="invalid_token""#);
     for mcp in [
-        stranger(),
-        stranger().at("/mcp?scope=session:s&sig=forged"),
-        stranger().with(("x-thread-id", new_id())),
-        stranger().with(("authorization", "Basic d3Jvbmc6".into())),
+        anonymous(),
+        anonymous().at("/mcp?scope=session:s&sig=forged"),
+        anonymous().with(("x-thread-id", new_id())),
+        anonymous().with(("authorization", "Basic d3Jvbmc6".into())),
     ] {
         assert_eq!(challenge(mcp).await, "Bearer");
     }
 }
 
-async fn a_cookie_opens_nothing(server: &Server) {
+async fn a_cookie_is_not_a_credential(server: &Server) {
     let client = server.client();
     let answer = client.get("/v1/threads/current").ok().await;
     let cookie = answer.header("set-cookie").unwrap();
     let cookie = cookie.split(';').next().unwrap().to_owned();
 
-    let mcp = Mcp::stranger(&client).with(("cookie", cookie));
+    let mcp = Mcp::anonymous(&client).with(("cookie", cookie));
 
     mcp.assert_rejected("api_key_required").await;
 }
 
-async fn a_signed_id_opens_its_own_thread(server: &Server) {
+async fn a_signed_id_grants_access_to_its_own_thread(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let mcp = Mcp::thread(&client, &thread);
@@ -81,7 +81,7 @@ async fn a_signed_id_opens_its_own_thread(server: &Server) {
     assert_eq!(thread.object().await["exists"], true);
 }
 
-async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
+async fn an_id_with_a_wrong_signature_is_rejected(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let (id, signature) = thread.signed.split_once(';').unwrap();
@@ -94,7 +94,7 @@ async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
         format!("{id};{}", signature.to_lowercase()),
     ] {
         let header = ("x-thread-id", header);
-        let mcp = Mcp::stranger(&client).with(header.clone());
+        let mcp = Mcp::anonymous(&client).with(header.clone());
         mcp.assert_rejected("invalid_thread_signature").await;
         // a wrong signature is rejected even if another credential is valid
         let mcp = mcp.with(bearer());
@@ -102,7 +102,7 @@ async fn an_id_that_does_not_verify_opens_nothing(server: &Server) {
     }
 }
 
-async fn more_than_one_scope_is_none(server: &Server) {
+async fn more_than_one_scope_is_rejected(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let signed = ("x-thread-id", thread.signed.clone());
@@ -124,7 +124,7 @@ async fn more_than_one_scope_is_none(server: &Server) {
     }
 }
 
-async fn malformed_names_are_told_to_who_may_ask(server: &Server) {
+async fn malformed_scopes_are_reported_to_authorized_callers(server: &Server) {
     let client = server.client();
     let back_end = || Mcp::back_end(&client);
 
@@ -165,11 +165,11 @@ async fn malformed_names_are_told_to_who_may_ask(server: &Server) {
 }
 
 over_both_stores!(
-    nobody_comes_in_without_a_credential,
-    only_a_wrong_key_is_an_invalid_token,
-    a_cookie_opens_nothing,
-    a_signed_id_opens_its_own_thread,
-    an_id_that_does_not_verify_opens_nothing,
-    more_than_one_scope_is_none,
-    malformed_names_are_told_to_who_may_ask,
+    requests_without_credentials_are_rejected,
+    only_a_wrong_key_gets_invalid_token,
+    a_cookie_is_not_a_credential,
+    a_signed_id_grants_access_to_its_own_thread,
+    an_id_with_a_wrong_signature_is_rejected,
+    more_than_one_scope_is_rejected,
+    malformed_scopes_are_reported_to_authorized_callers,
 );

@@ -8,7 +8,7 @@ async fn status(server: &Server, headers: &[(&'static str, &str)]) -> u16 {
     headers.iter().fold(mcp, with).ping().await.status
 }
 
-async fn by_default_it_answers_under_the_names_of_this_host(server: &Server) {
+async fn by_default_only_local_host_names_are_allowed(server: &Server) {
     for host in ["localhost", "LOCALHOST:9", "127.0.0.1", "[::1]:8080"] {
         assert_eq!(status(server, &[("host", host)]).await, 200, "{host}");
     }
@@ -17,7 +17,7 @@ async fn by_default_it_answers_under_the_names_of_this_host(server: &Server) {
     }
 }
 
-async fn by_default_no_page_of_elsewhere_may_call(server: &Server) {
+async fn by_default_foreign_origins_are_rejected(server: &Server) {
     for (origin, expected) in [
         ("http://localhost:3000", 200),
         ("https://evil.example", 403),
@@ -30,7 +30,7 @@ async fn by_default_no_page_of_elsewhere_may_call(server: &Server) {
     }
 }
 
-async fn other_hosts_are_a_setting(backend: Backend) {
+async fn allowed_hosts_are_configurable(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_MCP_ALLOWED_HOSTS", "a.example, b.example:8443")
         .set("THREADKEEP_PUBLIC_URL", "https://public.example")
@@ -49,7 +49,7 @@ async fn other_hosts_are_a_setting(backend: Backend) {
     }
 }
 
-async fn every_host_is_a_setting_too(backend: Backend) {
+async fn a_star_allows_every_host(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_MCP_ALLOWED_HOSTS", "*")
         .start();
@@ -57,7 +57,7 @@ async fn every_host_is_a_setting_too(backend: Backend) {
     assert_eq!(status(&server, &[("host", "any.example")]).await, 200);
 }
 
-async fn pages_of_named_origins_may_call(backend: Backend) {
+async fn configured_origins_may_call(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_CORS_ORIGINS", "https://app.example")
         .start();
@@ -85,7 +85,7 @@ async fn pages_of_named_origins_may_call(backend: Backend) {
     assert_eq!(origin, Some("https://app.example"));
 }
 
-async fn a_setting_that_is_no_host_is_refused(backend: Backend) {
+async fn an_invalid_allowed_host_prevents_startup(backend: Backend) {
     let (status, log) = Server::builder(backend)
         .set("THREADKEEP_MCP_ALLOWED_HOSTS", "https://a.example")
         .start_refused();
@@ -95,13 +95,13 @@ async fn a_setting_that_is_no_host_is_refused(backend: Backend) {
 }
 
 over_both_stores!(
-    by_default_it_answers_under_the_names_of_this_host,
-    by_default_no_page_of_elsewhere_may_call,
+    by_default_only_local_host_names_are_allowed,
+    by_default_foreign_origins_are_rejected,
 );
 
 with_own_servers!(
-    other_hosts_are_a_setting,
-    every_host_is_a_setting_too,
-    pages_of_named_origins_may_call,
-    a_setting_that_is_no_host_is_refused,
+    allowed_hosts_are_configurable,
+    a_star_allows_every_host,
+    configured_origins_may_call,
+    an_invalid_allowed_host_prevents_startup,
 );

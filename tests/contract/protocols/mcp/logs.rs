@@ -4,7 +4,7 @@ use super::{Mcp, unique};
 use crate::http::with_own_servers;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-async fn no_message_and_no_signature_is_logged(backend: Backend) {
+async fn messages_and_signatures_are_not_logged(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_LOG", "trace")
         .start();
@@ -14,11 +14,12 @@ async fn no_message_and_no_signature_is_logged(backend: Backend) {
     let made = client.post("/v1/mcp-urls").bearer(API_SECRET).json(&body);
     let url = made.ok().await.json()["url"].as_str().unwrap().to_owned();
     let (_, signature) = url.split_once("sig=").unwrap();
-    let mcp = Mcp::stranger(&client).at(&url);
+    let mcp = Mcp::anonymous(&client).at(&url);
 
     let hidden = json!({"key": "key-to-hide", "value": "value-to-hide"});
     mcp.call("kv_write", hidden).await;
-    mcp.mistake("kv_write", json!({"key": "key-to-hide"})).await;
+    mcp.tool_error("kv_write", json!({"key": "key-to-hide"}))
+        .await;
     mcp.error("tools/call", json!({"name": "value-to-hide"}))
         .await;
     mcp.error("key-to-hide", json!({})).await;
@@ -41,7 +42,7 @@ fn is_ours(line: &str) -> bool {
     line.contains(r#""target":"threadkeep"#) || line.contains(r#""target":"rmcp"#)
 }
 
-async fn odd_origins_are_logged_only_when_the_filter_names_their_judge(backend: Backend) {
+async fn bad_origins_are_logged_only_if_the_filter_names_the_library(backend: Backend) {
     for (filter, are_logged) in [
         ("error,threadkeep=info", false),
         ("info", false),
@@ -83,7 +84,7 @@ async fn requests_are_counted_under_one_route(backend: Backend) {
 }
 
 with_own_servers!(
-    no_message_and_no_signature_is_logged,
-    odd_origins_are_logged_only_when_the_filter_names_their_judge,
+    messages_and_signatures_are_not_logged,
+    bad_origins_are_logged_only_if_the_filter_names_the_library,
     requests_are_counted_under_one_route,
 );

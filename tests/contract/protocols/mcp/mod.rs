@@ -37,7 +37,7 @@ fn bearer() -> (&'static str, String) {
 }
 
 impl Mcp {
-    fn stranger(client: &Client) -> Self {
+    fn anonymous(client: &Client) -> Self {
         Self {
             client: client.clone(),
             path: "/mcp".into(),
@@ -46,7 +46,7 @@ impl Mcp {
     }
 
     fn back_end(client: &Client) -> Self {
-        Self::stranger(client).with(bearer())
+        Self::anonymous(client).with(bearer())
     }
 
     fn session(client: &Client, name: &str) -> Self {
@@ -58,7 +58,7 @@ impl Mcp {
     }
 
     fn thread(client: &Client, thread: &OwnThread) -> Self {
-        Self::stranger(client).with(("x-thread-id", thread.signed.clone()))
+        Self::anonymous(client).with(("x-thread-id", thread.signed.clone()))
     }
 
     fn with(mut self, header: (&'static str, String)) -> Self {
@@ -72,7 +72,7 @@ impl Mcp {
         self
     }
 
-    fn towards(&self, client: &Client) -> Self {
+    fn with_client(&self, client: &Client) -> Self {
         Self {
             client: client.clone(),
             ..self.clone()
@@ -138,7 +138,7 @@ impl Mcp {
         structured
     }
 
-    async fn mistake(&self, name: &str, arguments: Value) -> String {
+    async fn tool_error(&self, name: &str, arguments: Value) -> String {
         let result = self.call_tool(name, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
         assert_eq!(result["content"][0]["type"], "text");

@@ -43,7 +43,7 @@ fn assert_not_found(answer: &Answer, method: &str) {
     );
 }
 
-async fn a_request_stands_alone(server: &Server) {
+async fn a_request_needs_no_handshake(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     let params = json!({"name": "kv_list", "arguments": {}});
@@ -53,7 +53,7 @@ async fn a_request_stands_alone(server: &Server) {
     assert_eq!(result["structuredContent"], json!({"keys": []}));
 }
 
-async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
+async fn undeclared_methods_are_not_found(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let client = json!({"name": "test", "version": "1"});
     let handshake = |version: &str| json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
@@ -85,7 +85,7 @@ async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
     assert_not_found(&answer, "initialize");
 }
 
-async fn an_older_client_that_asks_for_it_is_offered_an_older_revision(server: &Server) {
+async fn a_handshake_for_this_revision_negotiates_an_older_one(server: &Server) {
     let params = json!({
         "protocolVersion": VERSION,
         "capabilities": {},
@@ -99,7 +99,7 @@ async fn an_older_client_that_asks_for_it_is_offered_an_older_revision(server: &
     assert_eq!(result["protocolVersion"], "2025-11-25");
 }
 
-async fn a_scope_that_was_not_made_is_an_invalid_parameter(server: &Server) {
+async fn a_missing_scope_is_an_invalid_parameter(server: &Server) {
     let id = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
     let mcp = Mcp::back_end(&server.client()).with(("x-state-id", id.into()));
     let tasks = "threadkeep://tasks";
@@ -140,7 +140,7 @@ async fn every_result_names_the_server(server: &Server) {
 }
 
 /// Results that are the same for all callers may be cached for five minutes.
-async fn results_say_how_long_they_may_be_kept(server: &Server) {
+async fn results_state_how_long_they_may_be_cached(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let tasks = "threadkeep://tasks";
 
@@ -158,10 +158,10 @@ async fn results_say_how_long_they_may_be_kept(server: &Server) {
 }
 
 over_both_stores!(
-    a_request_stands_alone,
-    methods_that_it_does_not_declare_are_not_found,
-    an_older_client_that_asks_for_it_is_offered_an_older_revision,
-    a_scope_that_was_not_made_is_an_invalid_parameter,
+    a_request_needs_no_handshake,
+    undeclared_methods_are_not_found,
+    a_handshake_for_this_revision_negotiates_an_older_one,
+    a_missing_scope_is_an_invalid_parameter,
     every_result_names_the_server,
-    results_say_how_long_they_may_be_kept,
+    results_state_how_long_they_may_be_cached,
 );

@@ -5,7 +5,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{Backend, Server};
 
 #[tokio::test]
-async fn a_store_that_is_away_is_an_internal_error_without_internals() {
+async fn an_unavailable_store_is_an_internal_error_without_details() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())

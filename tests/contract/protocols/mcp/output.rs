@@ -53,13 +53,13 @@ fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>)
     }
 }
 
-fn described(schema: &Value, path: &str, paths: &mut BTreeSet<String>) {
+fn add_paths(schema: &Value, path: &str, paths: &mut BTreeSet<String>) {
     paths.insert(path.to_owned());
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-        described(schema, &format!("{path}.{name}"), paths);
+        add_paths(schema, &format!("{path}.{name}"), paths);
     }
     if schema["items"].is_object() {
-        described(&schema["items"], &format!("{path}[]"), paths);
+        add_paths(&schema["items"], &format!("{path}[]"), paths);
     }
 }
 
@@ -75,9 +75,9 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let listed = mcp.result("tools/list", json!({})).await;
     let tools = listed["tools"].as_array().unwrap();
-    let of = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    let tool_named = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
     let task = |status: &str| json!({"content": "é", "status": status, "active_form": "x"});
-    let all = ["pending", "in_progress", "completed"].map(task);
+    let tasks = ["pending", "in_progress", "completed"].map(task);
     let mut seen = BTreeSet::new();
 
     for (name, arguments) in [
@@ -112,8 +112,8 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
         ("kv_list", json!({"with_version": true})),
         ("kv_delete", json!({"key": "a"})),
         ("kv_delete", json!({"key": "b", "if_version": "now"})),
-        ("tasks_write", json!({"tasks": all})),
-        ("tasks_write", json!({"tasks": all, "if_version": "now"})),
+        ("tasks_write", json!({"tasks": tasks})),
+        ("tasks_write", json!({"tasks": tasks, "if_version": "now"})),
         ("tasks_update", json!({"index": 0, "status": "completed"})),
         (
             "tasks_update",
@@ -129,21 +129,21 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
     ] {
         let arguments = with_version(&mcp, arguments).await;
         let result = mcp.call(name, arguments).await;
-        check(&result, &of(name)["outputSchema"], name, &mut seen);
+        check(&result, &tool_named(name)["outputSchema"], name, &mut seen);
     }
 
-    let mut promised = BTreeSet::new();
+    let mut documented = BTreeSet::new();
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
-        described(&tool["outputSchema"], name, &mut promised);
+        add_paths(&tool["outputSchema"], name, &mut documented);
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
         assert!(!tool["title"].as_str().unwrap().is_empty(), "{name}");
     }
-    assert_eq!(seen, promised);
+    assert_eq!(seen, documented);
 }
 
 /// An error is text for the model, so no schema describes it.
-async fn a_mistake_has_no_structured_content(server: &Server) {
+async fn a_tool_error_has_no_structured_content(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for name in ["kv_write", "kv_read", "tasks_write", "tasks_update"] {
@@ -155,5 +155,5 @@ async fn a_mistake_has_no_structured_content(server: &Server) {
 
 over_both_stores!(
     every_result_matches_the_output_schema_of_its_tool,
-    a_mistake_has_no_structured_content,
+    a_tool_error_has_no_structured_content,
 );

@@ -5,7 +5,7 @@ use super::Mcp;
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-async fn a_server_tells_its_name_and_what_it_is_for(server: &Server) {
+async fn initialize_returns_the_servers_name_and_instructions(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let params = json!({
         "protocolVersion": "2025-06-18",
@@ -27,7 +27,7 @@ async fn a_server_tells_its_name_and_what_it_is_for(server: &Server) {
     }
 }
 
-async fn no_session_is_made_and_no_cookie_set(server: &Server) {
+async fn no_session_is_created_and_no_cookie_is_set(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let cookie = ("cookie", "atid=whatever".into());
 
@@ -42,7 +42,7 @@ async fn no_session_is_made_and_no_cookie_set(server: &Server) {
     }
 }
 
-async fn notifications_are_taken_without_an_answer(server: &Server) {
+async fn notifications_are_accepted_without_an_answer(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -51,7 +51,7 @@ async fn notifications_are_taken_without_an_answer(server: &Server) {
     assert_eq!((answer.status, answer.text().as_str()), (202, ""));
 }
 
-async fn there_is_nothing_to_get_or_delete(server: &Server) {
+async fn only_post_is_allowed(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for method in [Method::GET, Method::DELETE, Method::PUT, Method::PATCH] {
@@ -66,7 +66,7 @@ async fn there_is_nothing_to_get_or_delete(server: &Server) {
     assert_eq!(mcp.at("/mcp/").ping().await.status, 200);
 }
 
-async fn unknown_methods_and_malformed_params_are_errors_of_the_protocol(server: &Server) {
+async fn unknown_methods_and_malformed_params_are_protocol_errors(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for (method, params, code) in [
@@ -87,7 +87,7 @@ async fn unknown_methods_and_malformed_params_are_errors_of_the_protocol(server:
     }
 }
 
-async fn what_is_no_message_is_told_so(server: &Server) {
+async fn invalid_messages_get_protocol_errors(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let message =
         |params: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#);
@@ -110,11 +110,11 @@ async fn what_is_no_message_is_told_so(server: &Server) {
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
         assert_eq!(answer.json()["error"]["code"], code, "{body}");
     }
-    let known = mcp.post(r#"{"id":"a"}"#).send().await;
-    assert_eq!(known.json()["id"], "a");
+    let with_id = mcp.post(r#"{"id":"a"}"#).send().await;
+    assert_eq!(with_id.json()["id"], "a");
 }
 
-async fn other_types_are_refused(server: &Server) {
+async fn unsupported_media_types_are_rejected(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let post = || mcp.request(Method::POST).body(body);
@@ -136,19 +136,19 @@ async fn other_types_are_refused(server: &Server) {
     }
 }
 
-async fn a_body_past_the_limit_is_refused_whole(server: &Server) {
+async fn a_body_over_the_limit_is_rejected(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
-    let of = |bytes: usize| format!("{ping}{}", " ".repeat(bytes - ping.len()));
+    let padded = |bytes: usize| format!("{ping}{}", " ".repeat(bytes - ping.len()));
 
-    assert_eq!(mcp.post(&of(524_288)).send().await.status, 200);
-    let answer = mcp.post(&of(524_289)).send().await;
+    assert_eq!(mcp.post(&padded(524_288)).send().await.status, 200);
+    let answer = mcp.post(&padded(524_289)).send().await;
     let problem = answer.problem(413, "body_too_large");
     assert_eq!(problem["limit_bytes"], 524_288);
 }
 
-async fn versions_of_the_protocol_are_known_or_refused(server: &Server) {
+async fn unknown_protocol_versions_are_rejected(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let ping = |version: &str| {
         let header = ("mcp-protocol-version", version.to_owned());
@@ -184,7 +184,7 @@ const UNDECLARED: [&str; 16] = [
     "",
 ];
 
-async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
+async fn undeclared_methods_are_not_found(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for method in UNDECLARED {
@@ -202,7 +202,7 @@ async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
     assert_eq!(mcp.post(notification).send().await.status, 202);
 }
 
-async fn a_request_that_the_transport_refuses_does_not_tell_the_methods(server: &Server) {
+async fn a_request_rejected_by_the_transport_does_not_reveal_methods(server: &Server) {
     let mcp = Mcp::own(&server.client()).with(("host", "evil.example".into()));
 
     let answer = mcp.message("prompts/list", &json!({})).send().await;
@@ -212,15 +212,15 @@ async fn a_request_that_the_transport_refuses_does_not_tell_the_methods(server: 
 }
 
 over_both_stores!(
-    a_server_tells_its_name_and_what_it_is_for,
-    no_session_is_made_and_no_cookie_set,
-    notifications_are_taken_without_an_answer,
-    there_is_nothing_to_get_or_delete,
-    unknown_methods_and_malformed_params_are_errors_of_the_protocol,
-    what_is_no_message_is_told_so,
-    other_types_are_refused,
-    a_body_past_the_limit_is_refused_whole,
-    versions_of_the_protocol_are_known_or_refused,
-    methods_that_it_does_not_declare_are_not_found,
-    a_request_that_the_transport_refuses_does_not_tell_the_methods,
+    initialize_returns_the_servers_name_and_instructions,
+    no_session_is_created_and_no_cookie_is_set,
+    notifications_are_accepted_without_an_answer,
+    only_post_is_allowed,
+    unknown_methods_and_malformed_params_are_protocol_errors,
+    invalid_messages_get_protocol_errors,
+    unsupported_media_types_are_rejected,
+    a_body_over_the_limit_is_rejected,
+    unknown_protocol_versions_are_rejected,
+    undeclared_methods_are_not_found,
+    a_request_rejected_by_the_transport_does_not_reveal_methods,
 );

@@ -16,10 +16,10 @@ fn server(backend: Backend) -> Server {
         .start()
 }
 
-async fn each_user_has_the_scope_of_the_own_thread(backend: Backend) {
+async fn each_user_has_the_scope_of_their_own_thread(backend: Backend) {
     let server = server(backend);
     let client = server.client();
-    let user = |name: &str| Mcp::stranger(&client).with(("x-user", name.into()));
+    let user = |name: &str| Mcp::anonymous(&client).with(("x-user", name.into()));
 
     user("ada")
         .call("kv_write", json!({"key": "k", "value": "v"}))
@@ -27,15 +27,15 @@ async fn each_user_has_the_scope_of_the_own_thread(backend: Backend) {
 
     assert_eq!(user("ada").keys().await, json!(["k"]));
     assert_eq!(user("bob").keys().await, json!([]));
-    let nobody = Mcp::stranger(&client);
-    nobody.assert_rejected("api_key_required").await;
+    let unidentified = Mcp::anonymous(&client);
+    unidentified.assert_rejected("api_key_required").await;
     let elsewhere = user("ada").at("/mcp?scope=session:s");
     elsewhere.assert_rejected("api_key_required").await;
     let session = user("ada").with(("x-session-id", "s".into()));
     session.assert_rejected("api_key_required").await;
 }
 
-async fn a_signed_id_is_no_key_where_callers_log_in(backend: Backend) {
+async fn a_signed_id_is_rejected_where_callers_log_in(backend: Backend) {
     let server = server(backend);
     let client = server.client();
     let thread = client.thread();
@@ -48,10 +48,10 @@ async fn a_signed_id_is_no_key_where_callers_log_in(backend: Backend) {
     assert_eq!(mcp.with(bearer()).keys().await, json!([]));
 }
 
-async fn the_log_in_of_a_browser_counts_for_no_page_of_elsewhere(backend: Backend) {
+async fn a_browser_login_is_ignored_for_foreign_origins(backend: Backend) {
     let server = server(backend);
     let client = server.client();
-    let mcp = Mcp::stranger(&client)
+    let mcp = Mcp::anonymous(&client)
         .with(("x-user", "ada".into()))
         .with(("origin", "https://evil.example".into()));
 
@@ -62,7 +62,7 @@ async fn the_log_in_of_a_browser_counts_for_no_page_of_elsewhere(backend: Backen
 }
 
 with_own_servers!(
-    each_user_has_the_scope_of_the_own_thread,
-    a_signed_id_is_no_key_where_callers_log_in,
-    the_log_in_of_a_browser_counts_for_no_page_of_elsewhere,
+    each_user_has_the_scope_of_their_own_thread,
+    a_signed_id_is_rejected_where_callers_log_in,
+    a_browser_login_is_ignored_for_foreign_origins,
 );

@@ -4,7 +4,7 @@ use super::{Mcp, unique};
 use crate::http::with_own_servers;
 use crate::support::server::{Backend, Server};
 
-async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backend) {
+async fn writes_count_per_scope_and_per_address(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_RATE_WRITES", "3/1d")
         .set("THREADKEEP_RATE_THREAD_WRITES", "2/1d")
@@ -43,4 +43,4 @@ async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backe
     assert_eq!(thread.keys().await.as_array().unwrap().len(), 1);
 }
 
-with_own_servers!(calls_that_write_count_for_the_scope_and_for_the_address);
+with_own_servers!(writes_count_per_scope_and_per_address);

@@ -5,16 +5,16 @@ use crate::support::client::Client;
 use crate::support::server::{Backend, Server};
 
 #[tokio::test]
-async fn two_replicas_answer_in_turn() {
+async fn two_replicas_answer_alternately() {
     let one = Server::start(Backend::Redis);
     let other = one.settings().start();
     let clients = [one.client(), other.client()];
     let name = unique();
-    let mcp = |place: usize| Mcp::session(&clients[place % 2], &name);
+    let mcp = |number: usize| Mcp::session(&clients[number % 2], &name);
 
-    for place in 0..10 {
-        let sum = mcp(place).call("kv_increment", json!({"key": "n"})).await;
-        assert_eq!(sum["value"], place + 1);
+    for number in 0..10 {
+        let sum = mcp(number).call("kv_increment", json!({"key": "n"})).await;
+        assert_eq!(sum["value"], number + 1);
     }
 
     let list = json!({"tasks": [{"content": "a", "status": "pending"}]});
@@ -26,17 +26,17 @@ async fn two_replicas_answer_in_turn() {
 }
 
 #[tokio::test]
-async fn a_url_of_one_replica_opens_the_scope_on_another() {
+async fn a_url_from_one_replica_works_on_another() {
     let one = Server::start(Backend::Redis);
     let other = one.settings().start();
     let name = unique();
     let url = url(&one.client(), &format!("session:{name}")).await;
-    let mcp = Mcp::stranger(&one.client()).at(url);
+    let mcp = Mcp::anonymous(&one.client()).at(url);
 
     mcp.call("kv_write", json!({"key": "k", "value": "v"}))
         .await;
 
-    assert_eq!(mcp.towards(&other.client()).keys().await, json!(["k"]));
+    assert_eq!(mcp.with_client(&other.client()).keys().await, json!(["k"]));
 }
 
 async fn url(client: &Client, scope: &str) -> String {

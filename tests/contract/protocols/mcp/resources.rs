@@ -21,7 +21,7 @@ async fn uris(mcp: &Mcp, cursor: Option<&str>) -> (Vec<String>, Option<String>) 
     (resources.iter().map(uri).collect(), next.map(str::to_owned))
 }
 
-async fn keys_are_listed_and_read_under_their_uris(server: &Server) {
+async fn keys_are_listed_and_read_by_uri(server: &Server) {
     let mcp = Mcp::own(&server.client());
     mcp.call("kv_write", json!({"key": "user/name", "value": "Ada"}))
         .await;
@@ -52,7 +52,7 @@ async fn tasks_are_read_as_json(server: &Server) {
     assert_eq!(tasks["tasks"][0]["status"], "in_progress");
 }
 
-async fn there_is_a_template_for_keys(server: &Server) {
+async fn keys_have_a_uri_template(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     let result = mcp.result("resources/templates/list", json!({})).await;
@@ -61,10 +61,10 @@ async fn there_is_a_template_for_keys(server: &Server) {
     assert_eq!(templates[0]["uriTemplate"], "threadkeep://kv/{key}");
 }
 
-async fn many_keys_come_in_parts(server: &Server) {
+async fn many_keys_are_listed_in_pages(server: &Server) {
     let mcp = Mcp::own(&server.client());
-    for place in 0..256 {
-        let arguments = json!({"key": format!("k{place:03}"), "value": ""});
+    for number in 0..256 {
+        let arguments = json!({"key": format!("k{number:03}"), "value": ""});
         mcp.call("kv_write", arguments).await;
     }
 
@@ -80,7 +80,7 @@ async fn many_keys_come_in_parts(server: &Server) {
         }
     }
 
-    let keys = (0..256).map(|place| format!("threadkeep://kv/k{place:03}"));
+    let keys = (0..256).map(|number| format!("threadkeep://kv/k{number:03}"));
     let expected = ["threadkeep://tasks".to_owned()].into_iter().chain(keys);
     assert_eq!(listed, expected.collect::<Vec<_>>());
     for bad in ["", "=", "%", "/w"] {
@@ -89,7 +89,7 @@ async fn many_keys_come_in_parts(server: &Server) {
     }
 }
 
-async fn free_text_keys_have_uris_too(server: &Server) {
+async fn keys_with_any_text_have_uris(server: &Server) {
     let client = server.client();
     let name = unique();
     let mcp = Mcp::session(&client, &name);
@@ -103,7 +103,7 @@ async fn free_text_keys_have_uris_too(server: &Server) {
     assert_eq!(read(&mcp, &listed[1]).await["text"], "v");
 }
 
-async fn what_is_not_there_is_not_found(server: &Server) {
+async fn missing_resources_are_not_found(server: &Server) {
     let client = server.client();
     let (mcp, other) = (Mcp::own(&client), Mcp::own(&client));
     other
@@ -125,10 +125,10 @@ async fn what_is_not_there_is_not_found(server: &Server) {
 }
 
 over_both_stores!(
-    keys_are_listed_and_read_under_their_uris,
+    keys_are_listed_and_read_by_uri,
     tasks_are_read_as_json,
-    there_is_a_template_for_keys,
-    many_keys_come_in_parts,
-    free_text_keys_have_uris_too,
-    what_is_not_there_is_not_found,
+    keys_have_a_uri_template,
+    many_keys_are_listed_in_pages,
+    keys_with_any_text_have_uris,
+    missing_resources_are_not_found,
 );

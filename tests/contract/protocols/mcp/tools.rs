@@ -4,7 +4,7 @@ use super::{Mcp, unique};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-async fn the_tools_are_those_of_the_api(server: &Server) {
+async fn tools_match_the_http_api(server: &Server) {
     let client = server.client();
     let expected = client.get("/v1/tools?format=mcp").ok().await.json();
 
@@ -60,7 +60,7 @@ async fn every_tool_can_be_called(server: &Server) {
     assert_eq!(tasks["tasks"][0]["status"], "completed");
 }
 
-async fn arguments_may_be_left_out(server: &Server) {
+async fn arguments_may_be_omitted(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     let result = mcp.result("tools/call", json!({"name": "kv_list"})).await;
@@ -68,7 +68,7 @@ async fn arguments_may_be_left_out(server: &Server) {
     assert_eq!(result["structuredContent"], json!({"keys": []}));
 }
 
-async fn a_mistake_is_a_result_for_the_model(server: &Server) {
+async fn a_tool_error_is_a_result_for_the_model(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for (name, arguments, text) in [
@@ -89,12 +89,12 @@ async fn a_mistake_is_a_result_for_the_model(server: &Server) {
         ),
         ("kv_read", json!({}), "kv.read key is required"),
     ] {
-        assert_eq!(mcp.mistake(name, arguments).await, text);
+        assert_eq!(mcp.tool_error(name, arguments).await, text);
     }
     assert_eq!(mcp.keys().await, json!([]));
 }
 
-async fn the_largest_value_goes_both_ways(server: &Server) {
+async fn the_largest_value_can_be_written_and_read(server: &Server) {
     let mcp = Mcp::own(&server.client());
     // each of these characters takes six bytes in JSON
     let value = "\u{1}".repeat(32_768);
@@ -108,7 +108,7 @@ async fn the_largest_value_goes_both_ways(server: &Server) {
 
 /// Sends the largest valid call. A client that escapes non-ASCII characters sends three times as many bytes as the
 /// limit counts.
-async fn the_largest_task_list_is_taken_in_escapes(server: &Server) {
+async fn the_largest_escaped_task_list_is_accepted(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let content = r"\u00e9".repeat(33);
     let task = format!(r#"{{"content":"{content}","status":"in_progress"}}"#);
@@ -136,7 +136,7 @@ async fn numbers_are_not_rounded(server: &Server) {
     assert_eq!(result["isError"], true);
 }
 
-async fn text_comes_back_as_it_was_sent(server: &Server) {
+async fn text_is_returned_unchanged(server: &Server) {
     let mcp = Mcp::own(&server.client());
 
     for value in ["", " ", "é\u{10ffff}\r\n\0", "{\"a\": 1e400}", "\\u0000"] {
@@ -147,7 +147,7 @@ async fn text_comes_back_as_it_was_sent(server: &Server) {
     }
 }
 
-async fn each_scope_has_keys_of_its_own(server: &Server) {
+async fn each_scope_has_its_own_keys(server: &Server) {
     let client = server.client();
     let (one, other) = (unique(), unique());
     let thread = client.thread();
@@ -159,13 +159,13 @@ async fn each_scope_has_keys_of_its_own(server: &Server) {
         Mcp::back_end(&client).at(format!("/mcp?scope=personality:{one}")),
     ];
 
-    for (place, mcp) in scopes.iter().enumerate() {
-        let arguments = json!({"key": format!("k{place}"), "value": ""});
+    for (index, mcp) in scopes.iter().enumerate() {
+        let arguments = json!({"key": format!("k{index}"), "value": ""});
         mcp.call("kv_write", arguments).await;
     }
 
-    for (place, mcp) in scopes.iter().enumerate() {
-        assert_eq!(mcp.keys().await, json!([format!("k{place}")]));
+    for (index, mcp) in scopes.iter().enumerate() {
+        assert_eq!(mcp.keys().await, json!([format!("k{index}")]));
     }
 }
 
@@ -186,7 +186,7 @@ async fn the_api_sees_the_same_scopes(server: &Server) {
     assert_eq!(read.json()["value"], "v");
 }
 
-async fn without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept(server: &Server) {
+async fn a_write_without_a_scope_is_a_tool_error(server: &Server) {
     let client = server.client();
     let back_end = || Mcp::back_end(&client);
 
@@ -204,7 +204,7 @@ async fn without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept(server: &
             ),
         ] {
             let text = format!("{dotted} requires run or session context");
-            assert_eq!(mcp.mistake(name, arguments).await, text);
+            assert_eq!(mcp.tool_error(name, arguments).await, text);
         }
         assert_eq!(mcp.keys().await, json!([]));
         let read = mcp.call("kv_read", json!({"key": "k"})).await;
@@ -214,7 +214,7 @@ async fn without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept(server: &
     }
 }
 
-async fn a_scope_that_was_not_made_is_an_error_of_the_protocol(server: &Server) {
+async fn a_missing_scope_is_a_protocol_error(server: &Server) {
     let client = server.client();
     let id = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
     let state = Mcp::back_end(&client).with(("x-state-id", id.into()));
@@ -237,7 +237,7 @@ async fn a_scope_that_was_not_made_is_an_error_of_the_protocol(server: &Server) 
     }
 }
 
-async fn an_exclusive_turn_keeps_calls_without_its_token_out(server: &Server) {
+async fn an_exclusive_turn_blocks_calls_without_its_token(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let turn = thread.post("turn", r#"{"exclusive":true}"#).send().await;
@@ -260,17 +260,17 @@ async fn an_exclusive_turn_keeps_calls_without_its_token_out(server: &Server) {
 }
 
 over_both_stores!(
-    an_exclusive_turn_keeps_calls_without_its_token_out,
-    the_tools_are_those_of_the_api,
+    an_exclusive_turn_blocks_calls_without_its_token,
+    tools_match_the_http_api,
     every_tool_can_be_called,
-    arguments_may_be_left_out,
-    a_mistake_is_a_result_for_the_model,
-    the_largest_value_goes_both_ways,
-    the_largest_task_list_is_taken_in_escapes,
+    arguments_may_be_omitted,
+    a_tool_error_is_a_result_for_the_model,
+    the_largest_value_can_be_written_and_read,
+    the_largest_escaped_task_list_is_accepted,
     numbers_are_not_rounded,
-    text_comes_back_as_it_was_sent,
-    each_scope_has_keys_of_its_own,
+    text_is_returned_unchanged,
+    each_scope_has_its_own_keys,
     the_api_sees_the_same_scopes,
-    without_a_scope_a_write_is_a_mistake_as_nothing_would_be_kept,
-    a_scope_that_was_not_made_is_an_error_of_the_protocol,
+    a_write_without_a_scope_is_a_tool_error,
+    a_missing_scope_is_a_protocol_error,
 );

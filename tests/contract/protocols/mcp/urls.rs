@@ -18,14 +18,14 @@ async fn url(client: &Client, scope: &str) -> String {
     made["url"].as_str().unwrap().into()
 }
 
-async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
+async fn a_url_grants_access_to_its_scope(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
     // if `public_url` is not set, the URL contains the address that the back end used
     let address = format!("http://{}/mcp?", server.address());
     assert!(url.starts_with(&address), "{url}");
-    let mcp = Mcp::stranger(&client).at(url);
+    let mcp = Mcp::anonymous(&client).at(url);
 
     mcp.call("kv_write", json!({"key": "k", "value": "v"}))
         .await;
@@ -36,7 +36,7 @@ async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
     assert_eq!(other.keys().await, json!([]));
 }
 
-async fn every_kind_of_scope_can_have_one(server: &Server) {
+async fn every_kind_of_scope_can_have_a_url(server: &Server) {
     let client = server.client();
     let thread = client.thread().id;
     let uuid = "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11";
@@ -49,12 +49,12 @@ async fn every_kind_of_scope_can_have_one(server: &Server) {
         format!("personality:{}", unique()),
         "request".into(),
     ] {
-        let mcp = Mcp::stranger(&client).at(url(&client, &scope).await);
+        let mcp = Mcp::anonymous(&client).at(url(&client, &scope).await);
         assert_eq!(mcp.ping().await.status, 200, "{scope}");
     }
 }
 
-async fn a_url_that_was_changed_opens_nothing(server: &Server) {
+async fn a_modified_url_is_rejected(server: &Server) {
     let client = server.client();
     let scope = format!("session:{}", unique());
     let made = make(&client, json!({"scope": scope, "expires_in_seconds": 600})).await;
@@ -76,19 +76,19 @@ async fn a_url_that_was_changed_opens_nothing(server: &Server) {
         format!("/mcp?sig={signature}"),
         format!("/mcp?scope=session:other&sig={signature}"),
     ] {
-        let mcp = Mcp::stranger(&client).at(changed);
+        let mcp = Mcp::anonymous(&client).at(changed);
         mcp.assert_rejected("api_key_required").await;
     }
     // a valid API key does not override a wrong signature
     let wrong = format!("{rest}&sig={}", "A".repeat(22));
-    let mcp = Mcp::stranger(&client).at(wrong).with(bearer());
+    let mcp = Mcp::anonymous(&client).at(wrong).with(bearer());
     mcp.assert_rejected("api_key_required").await;
 }
 
-async fn a_url_goes_with_no_other_name(server: &Server) {
+async fn a_url_cannot_be_combined_with_a_scope_header(server: &Server) {
     let client = server.client();
     let scope = format!("session:{}", unique());
-    let mcp = Mcp::stranger(&client).at(url(&client, &scope).await);
+    let mcp = Mcp::anonymous(&client).at(url(&client, &scope).await);
 
     for header in [
         ("x-session-id", unique()),
@@ -100,12 +100,12 @@ async fn a_url_goes_with_no_other_name(server: &Server) {
     assert_eq!(mcp.with(bearer()).ping().await.status, 200);
 }
 
-async fn a_url_ends_at_its_time(server: &Server) {
+async fn a_url_expires(server: &Server) {
     let client = server.client();
     let scope = format!("session:{}", unique());
     let made = make(&client, json!({"scope": scope, "expires_in_seconds": 2})).await;
     assert!(made["expires_at"].is_string());
-    let mcp = Mcp::stranger(&client).at(made["url"].as_str().unwrap());
+    let mcp = Mcp::anonymous(&client).at(made["url"].as_str().unwrap());
 
     assert_eq!(mcp.ping().await.status, 200);
     until(async || mcp.ping().await.status == 401).await;
@@ -113,7 +113,7 @@ async fn a_url_ends_at_its_time(server: &Server) {
     mcp.assert_rejected("api_key_required").await;
 }
 
-async fn urls_are_made_for_back_ends_alone(server: &Server) {
+async fn only_back_ends_can_create_urls(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     let post = || client.post("/v1/mcp-urls");
@@ -146,7 +146,7 @@ async fn urls_are_made_for_back_ends_alone(server: &Server) {
     request.refused(405, "method_not_allowed").await;
 }
 
-async fn a_url_begins_with_the_public_one(backend: Backend) {
+async fn a_url_begins_with_the_public_url(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_PUBLIC_URL", "https://threads.example.com/keep")
         .start();
@@ -157,7 +157,7 @@ async fn a_url_begins_with_the_public_one(backend: Backend) {
     assert!(url.starts_with(expected), "{url}");
 }
 
-async fn a_url_outlives_its_key_as_long_as_that_verifies(backend: Backend) {
+async fn a_url_is_valid_while_its_key_still_verifies(backend: Backend) {
     let old = Server::start(backend);
     let url = url(&old.client(), "request").await;
     let keys = format!(
@@ -166,24 +166,24 @@ async fn a_url_outlives_its_key_as_long_as_that_verifies(backend: Backend) {
     );
     let both = old.settings().set("THREADKEEP_SIGNING_KEYS", keys).start();
     let new = "new:another-secret-of-at-least-32-bytes";
-    let alone = old.settings().set("THREADKEEP_SIGNING_KEYS", new).start();
+    let new_only = old.settings().set("THREADKEEP_SIGNING_KEYS", new).start();
 
-    let at = |server: &Server| Mcp::stranger(&server.client()).at(url.clone());
+    let at = |server: &Server| Mcp::anonymous(&server.client()).at(url.clone());
 
     assert_eq!(at(&both).ping().await.status, 200);
-    assert_eq!(at(&alone).ping().await.status, 401);
+    assert_eq!(at(&new_only).ping().await.status, 401);
 }
 
 over_both_stores!(
-    a_url_opens_the_scope_that_it_was_made_for,
-    every_kind_of_scope_can_have_one,
-    a_url_that_was_changed_opens_nothing,
-    a_url_goes_with_no_other_name,
-    a_url_ends_at_its_time,
-    urls_are_made_for_back_ends_alone,
+    a_url_grants_access_to_its_scope,
+    every_kind_of_scope_can_have_a_url,
+    a_modified_url_is_rejected,
+    a_url_cannot_be_combined_with_a_scope_header,
+    a_url_expires,
+    only_back_ends_can_create_urls,
 );
 
 with_own_servers!(
-    a_url_begins_with_the_public_one,
-    a_url_outlives_its_key_as_long_as_that_verifies,
+    a_url_begins_with_the_public_url,
+    a_url_is_valid_while_its_key_still_verifies,
 );

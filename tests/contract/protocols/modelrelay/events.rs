@@ -24,8 +24,8 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 fn types(lines: &[Value]) -> Vec<String> {
-    let words = |line: &Value| format!("{} {}", line["type"].as_str().unwrap(), line["seq"]);
-    lines.iter().map(words).collect()
+    let name = |line: &Value| format!("{} {}", line["type"].as_str().unwrap(), line["seq"]);
+    lines.iter().map(name).collect()
 }
 
 async fn ended_run(server: &Server, end: &str) -> uuid::Uuid {
@@ -34,7 +34,7 @@ async fn ended_run(server: &Server, end: &str) -> uuid::Uuid {
     id
 }
 
-async fn events_are_read_to_the_end_while_another_ends_the_run(server: &Server) {
+async fn events_are_read_to_the_end_while_another_client_completes_the_run(server: &Server) {
     let id = new_run(server, r#"{"spec":{"kind":"workflow"}}"#).await;
     let runs = client_of(server).runs();
     let mut events = runs.stream_events(RunId(id), None, None).await.unwrap();
@@ -71,7 +71,7 @@ async fn events_are_read_to_the_end_while_another_ends_the_run(server: &Server) 
     assert!(none.is_none());
 }
 
-async fn a_run_that_has_not_succeeded_tells_why(server: &Server) {
+async fn an_unsuccessful_run_reports_its_error(server: &Server) {
     let why = r#"{"status":"failed","error":{"message":"日本 broke","code":"E1"}}"#;
     for (end, kind, error) in [
         (
@@ -122,7 +122,7 @@ async fn a_run_that_has_not_succeeded_tells_why(server: &Server) {
     }
 }
 
-async fn the_state_of_a_run_is_told_to_those_who_ask(server: &Server) {
+async fn state_events_are_included_on_request(server: &Server) {
     let id = new_run(server, "{}").await;
     call(server, id, "kv_write", json!({"key": "a/b", "value": "1"})).await;
     let tasks = json!([{"content": "日本 😀", "status": "pending"}]);
@@ -168,7 +168,7 @@ async fn the_state_of_a_run_is_told_to_those_who_ask(server: &Server) {
     assert_eq!(types(&default), ["run_started 1", "run_completed 2"]);
 }
 
-async fn many_changes_of_state_are_all_told_in_order(server: &Server) {
+async fn many_state_changes_arrive_in_order(server: &Server) {
     let id = new_run(server, "{}").await;
     let answer = get(server, &path(id, "/events?include=state&limit=61")).begin();
     let reading = tokio::spawn(async move { answer.await.text().await.unwrap() });
@@ -182,16 +182,16 @@ async fn many_changes_of_state_are_all_told_in_order(server: &Server) {
         .await;
     }
 
-    let told = timeout(WAIT_LIMIT, reading).await.unwrap().unwrap();
+    let text = timeout(WAIT_LIMIT, reading).await.unwrap().unwrap();
 
-    let told = lines(&told);
-    assert_eq!(told.len(), 61);
-    for (place, line) in told.iter().enumerate().skip(1) {
-        assert_eq!(line["seq"], place);
+    let events = lines(&text);
+    assert_eq!(events.len(), 61);
+    for (number, line) in events.iter().enumerate().skip(1) {
+        assert_eq!(line["seq"], number);
     }
 }
 
-async fn a_reader_says_how_much_it_wants_and_whether_it_waits(server: &Server) {
+async fn readers_choose_a_limit_and_whether_to_wait(server: &Server) {
     let id = new_run(server, "{}").await;
     let read = async |below: &str| {
         let request = get(server, &path(id, &format!("/events{below}")));
@@ -229,7 +229,7 @@ async fn a_reader_says_how_much_it_wants_and_whether_it_waits(server: &Server) {
     }
 }
 
-async fn headers_come_at_once_though_there_is_nothing_to_say(server: &Server) {
+async fn headers_are_sent_before_the_first_event(server: &Server) {
     let id = new_run(server, "{}").await;
 
     let begun = get(server, &path(id, "/events?after_seq=1")).begin();
@@ -243,7 +243,7 @@ async fn headers_come_at_once_though_there_is_nothing_to_say(server: &Server) {
     assert_eq!(types(&lines(&text)), ["run_failed 2"]);
 }
 
-async fn events_come_as_server_sent_events_too(server: &Server) {
+async fn events_are_available_as_server_sent_events(server: &Server) {
     let id = new_run(server, "{}").await;
     call(server, id, "kv_write", json!({"key": "a", "value": "1"})).await;
     post(server, &path(id, "/complete"), r#"{"status":"canceled"}"#)
@@ -285,7 +285,7 @@ async fn events_come_as_server_sent_events_too(server: &Server) {
     refused(malformed, 400, "INVALID_INPUT").await;
 }
 
-async fn a_server_that_stops_cuts_the_stream_of_a_run_that_goes_on(backend: Backend) {
+async fn a_stopping_server_cuts_the_stream_of_an_unfinished_run(backend: Backend) {
     let server = Server::start(backend);
     let id = new_run(&server, "{}").await;
     let runs = client_of(&server).runs();
@@ -317,7 +317,7 @@ async fn a_run_that_ends_on_one_replica_ends_for_readers_on_another() {
 }
 
 #[tokio::test]
-async fn a_reader_hears_of_the_end_after_the_store_was_away() {
+async fn a_reader_receives_the_end_after_a_store_outage() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
@@ -342,13 +342,13 @@ async fn a_reader_hears_of_the_end_after_the_store_was_away() {
 }
 
 over_both_stores!(
-    events_are_read_to_the_end_while_another_ends_the_run,
-    a_run_that_has_not_succeeded_tells_why,
-    the_state_of_a_run_is_told_to_those_who_ask,
-    many_changes_of_state_are_all_told_in_order,
-    a_reader_says_how_much_it_wants_and_whether_it_waits,
-    headers_come_at_once_though_there_is_nothing_to_say,
-    events_come_as_server_sent_events_too,
+    events_are_read_to_the_end_while_another_client_completes_the_run,
+    an_unsuccessful_run_reports_its_error,
+    state_events_are_included_on_request,
+    many_state_changes_arrive_in_order,
+    readers_choose_a_limit_and_whether_to_wait,
+    headers_are_sent_before_the_first_event,
+    events_are_available_as_server_sent_events,
 );
 
-with_own_servers!(a_server_that_stops_cuts_the_stream_of_a_run_that_goes_on);
+with_own_servers!(a_stopping_server_cuts_the_stream_of_an_unfinished_run);

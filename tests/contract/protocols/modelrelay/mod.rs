@@ -49,13 +49,13 @@ fn post(server: &Server, path: &str, json: &str) -> Request {
 
 async fn refused(request: Request, status: u16, code: &str) -> Value {
     let answer = request.send().await;
-    let found = format!("{} {}", answer.status, answer.text());
-    assert_eq!(answer.status, status, "{found}");
+    let reply = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{reply}");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let error = answer.json();
-    assert_eq!(error["code"], code, "{found}");
-    assert!(error["message"].is_string(), "{found}");
-    assert_eq!(error["error"], error["message"], "{found}");
+    assert_eq!(error["code"], code, "{reply}");
+    assert!(error["message"].is_string(), "{reply}");
+    assert_eq!(error["error"], error["message"], "{reply}");
     assert!(answer.header("x-modelrelay-request-id").is_some());
     error
 }

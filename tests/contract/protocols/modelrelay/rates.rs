@@ -2,7 +2,7 @@ use super::{post, refused};
 use crate::http::with_own_servers;
 use crate::support::server::{Backend, Server};
 
-async fn a_session_takes_as_many_messages_as_the_limit_says(backend: Backend) {
+async fn messages_are_limited_per_session(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_RATE_WRITES", "1/1d")
         .set("THREADKEEP_RATE_THREAD_WRITES", "3/1d")
@@ -27,4 +27,4 @@ async fn a_session_takes_as_many_messages_as_the_limit_says(backend: Backend) {
     post(&server, &session().await, message).ok().await;
 }
 
-with_own_servers!(a_session_takes_as_many_messages_as_the_limit_says);
+with_own_servers!(messages_are_limited_per_session);

@@ -16,7 +16,7 @@ fn client_with(server: &Server, key: &str) -> Client {
         .unwrap()
 }
 
-async fn who_has_no_api_key_stays_outside(server: &Server) {
+async fn requests_without_a_valid_api_key_are_rejected(server: &Server) {
     let wrong = client_with(server, "mr_sk_wrong").state_handles();
 
     let error = api_error(wrong.list(ListStateHandlesOptions::default()).await);
@@ -54,7 +54,7 @@ async fn who_has_no_api_key_stays_outside(server: &Server) {
     }
 }
 
-async fn a_key_opens_in_either_header_and_at_either_root(server: &Server) {
+async fn a_key_is_accepted_in_either_header_and_at_either_root(server: &Server) {
     let client = server.client();
     for path in ["/api/v1/sessions", "/sessions"] {
         for key in [RELAY_SECRET, API_SECRET] {
@@ -82,7 +82,7 @@ async fn a_key_opens_in_either_header_and_at_either_root(server: &Server) {
         .unwrap();
 }
 
-async fn every_answer_bears_the_id_of_its_request(server: &Server) {
+async fn every_answer_carries_the_id_of_its_request(server: &Server) {
     let id = "req-0123456789.~!";
     let longest = "x".repeat(128);
     for ok in [id, &longest] {
@@ -101,7 +101,7 @@ async fn every_answer_bears_the_id_of_its_request(server: &Server) {
     }
 }
 
-async fn what_is_not_there_is_refused_in_the_form_of_the_wire(server: &Server) {
+async fn unknown_paths_and_methods_get_the_protocols_errors(server: &Server) {
     for path in [
         "",
         "/",
@@ -156,7 +156,7 @@ async fn malformed_ids_pages_and_keys_are_refused(server: &Server) {
     }
 }
 
-async fn malformed_bodies_make_nothing(server: &Server) {
+async fn malformed_bodies_create_nothing(server: &Server) {
     for path in ["/sessions", "/state-handles"] {
         for bad in ["{", "nonsense", "{} {}", "{\"a\":}"] {
             refused(post(server, path, bad), 400, "INVALID_INPUT").await;
@@ -190,7 +190,7 @@ async fn malformed_bodies_make_nothing(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_told_and_comes_back() {
+async fn an_unavailable_store_is_reported_and_recovers() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
@@ -222,7 +222,7 @@ async fn a_store_that_is_away_is_told_and_comes_back() {
     .await;
 }
 
-async fn what_was_sent_is_not_in_what_is_said_of_it(server: &Server) {
+async fn errors_do_not_repeat_what_was_sent(server: &Server) {
     let secret = "hunter2, expected ".repeat(1_000);
     let query = format!("/sessions?{}=1", "hunter2".repeat(1_000));
     for answer in [
@@ -245,7 +245,7 @@ async fn what_was_sent_is_not_in_what_is_said_of_it(server: &Server) {
     }
 }
 
-async fn a_list_is_not_taken_for_an_object(server: &Server) {
+async fn a_list_is_not_accepted_as_an_object(server: &Server) {
     for (path, body) in [
         ("/sessions", "[null,null]"),
         ("/runs", r#"{"options":["key"]}"#),
@@ -260,12 +260,12 @@ async fn a_list_is_not_taken_for_an_object(server: &Server) {
 }
 
 over_both_stores!(
-    who_has_no_api_key_stays_outside,
-    a_key_opens_in_either_header_and_at_either_root,
-    every_answer_bears_the_id_of_its_request,
-    what_is_not_there_is_refused_in_the_form_of_the_wire,
+    requests_without_a_valid_api_key_are_rejected,
+    a_key_is_accepted_in_either_header_and_at_either_root,
+    every_answer_carries_the_id_of_its_request,
+    unknown_paths_and_methods_get_the_protocols_errors,
     malformed_ids_pages_and_keys_are_refused,
-    malformed_bodies_make_nothing,
-    what_was_sent_is_not_in_what_is_said_of_it,
-    a_list_is_not_taken_for_an_object,
+    malformed_bodies_create_nothing,
+    errors_do_not_repeat_what_was_sent,
+    a_list_is_not_accepted_as_an_object,
 );

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::{api_error, client_of};
 use crate::http::over_both_stores;
-use crate::protocols::openai::responses::{count, with_models};
+use crate::protocols::openai::responses::{increment_call, with_models};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
 
-fn asked(text: &str) -> ResponseBuilder {
+fn prompt(text: &str) -> ResponseBuilder {
     ResponseBuilder::new()
         .model("m")
         .system("Be brief.")
@@ -26,23 +26,27 @@ fn tools(names: &[&str]) -> Vec<Tool> {
     names.iter().map(tool).collect()
 }
 
-async fn whole_and_collected_answers_are_the_same(server: &Server) {
+async fn whole_and_collected_answers_are_equal(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let responses = client_of(&server).responses();
     let replies = || {
         let search = Call::new("fs_search", "{}").id("c-1");
         [
-            Reply::text("One moment. ").and_calls([count()]),
+            Reply::text("One moment. ").and_calls([increment_call()]),
             Reply::text("Look.").and_calls([search]),
         ]
     };
     upstream.script(replies());
     upstream.script(replies());
-    let asked = || asked("Count.").tools(tools(&["kv_increment", "fs.search"]));
+    let request = || prompt("Count.").tools(tools(&["kv_increment", "fs.search"]));
 
-    let whole = asked().request_id("r-1").send(&responses).await.unwrap();
-    let stream = asked().request_id("r-2").stream(&responses).await.unwrap();
+    let whole = request().request_id("r-1").send(&responses).await.unwrap();
+    let stream = request()
+        .request_id("r-2")
+        .stream(&responses)
+        .await
+        .unwrap();
     let collected = stream.collect().await.unwrap();
 
     for answer in [&whole, &collected] {
@@ -63,10 +67,13 @@ async fn a_stream_has_events_that_the_client_knows(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let responses = client_of(&server).responses();
-    upstream.script([Reply::calls([count()]), Reply::text("You have one, schön.")]);
+    upstream.script([
+        Reply::calls([increment_call()]),
+        Reply::text("You have one, schön."),
+    ]);
 
-    let asked = asked("Count.").tools(tools(&["kv_increment"]));
-    let stream = asked.stream(&responses).await.unwrap();
+    let request = prompt("Count.").tools(tools(&["kv_increment"]));
+    let stream = request.stream(&responses).await.unwrap();
     let events: Vec<_> = stream.map(Result::unwrap).collect::<Vec<_>>().await;
 
     let kinds: Vec<_> = events.iter().map(|event| event.kind.clone()).collect();
@@ -90,17 +97,17 @@ async fn a_document_is_read_from_a_stream_and_from_a_whole_answer(server: &Serve
     let document = r#"{"city":"Oslo"}"#;
     upstream.script([Reply::text(document), Reply::text(document)]);
     let format = OutputFormat::json_schema("trip", json!({"type": "object"}));
-    let asked = || asked("Plan.").output_format(format.clone());
+    let request = || prompt("Plan.").output_format(format.clone());
 
-    let whole = asked().send(&responses).await.unwrap();
-    let stream = asked().stream_json::<Value>(&responses).await.unwrap();
+    let whole = request().send(&responses).await.unwrap();
+    let stream = request().stream_json::<Value>(&responses).await.unwrap();
     let streamed = stream.collect().await.unwrap();
 
     assert_eq!(whole.text(), document);
     assert_eq!(streamed, json!({"city": "Oslo"}));
 }
 
-async fn the_clients_loop_runs_its_own_tools_beside_those_of_the_server(server: &Server) {
+async fn the_clients_loop_runs_its_own_tools_alongside_the_servers(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let write = Call::new("kv_write", r#"{"key":"a","value":"x"}"#);
@@ -116,10 +123,10 @@ async fn the_clients_loop_runs_its_own_tools_beside_those_of_the_server(server: 
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(json!({"sea": "calm"}))
     });
-    let of_server = ::modelrelay::sync_handler(|_, _| panic!("the server runs this"));
+    let server_tool = ::modelrelay::sync_handler(|_, _| panic!("the server runs this"));
     let tools = ToolBuilder::new()
         .add_raw("look", "Looks.", parameters.clone(), look)
-        .add_raw("kv_write", "Writes.", parameters, of_server);
+        .add_raw("kv_write", "Writes.", parameters, server_tool);
 
     let options = AgentOptions::new(tools, "How is the sea?");
     let result = client_of(&server).agent("m", options).await.unwrap();
@@ -132,15 +139,15 @@ async fn the_clients_loop_runs_its_own_tools_beside_those_of_the_server(server: 
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn errors_are_those_of_the_client(server: &Server) {
+async fn errors_map_to_the_clients_error_types(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let responses = client_of(&server).responses();
     upstream.script([Reply::status(429).retry_after(3), Reply::status(500)]);
 
-    let limited = api_error(asked("Hi.").send(&responses).await);
+    let limited = api_error(prompt("Hi.").send(&responses).await);
     let format = OutputFormat::json_schema("trip", json!({"type": "object"}));
-    let broken = asked("Hi.").output_format(format);
+    let broken = prompt("Hi.").output_format(format);
     let broken = broken.stream_json::<Value>(&responses).await.unwrap();
     let broken = api_error(broken.collect().await);
     let unknown = ResponseBuilder::new().model("other").user("Hi.");
@@ -152,9 +159,9 @@ async fn errors_are_those_of_the_client(server: &Server) {
 }
 
 over_both_stores! {
-    whole_and_collected_answers_are_the_same,
+    whole_and_collected_answers_are_equal,
     a_stream_has_events_that_the_client_knows,
     a_document_is_read_from_a_stream_and_from_a_whole_answer,
-    the_clients_loop_runs_its_own_tools_beside_those_of_the_server,
-    errors_are_those_of_the_client,
+    the_clients_loop_runs_its_own_tools_alongside_the_servers,
+    errors_map_to_the_clients_error_types,
 }

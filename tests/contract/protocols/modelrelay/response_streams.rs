@@ -3,9 +3,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::responses::{body, made, message, run, with};
+use super::responses::{body, create, message, run, with};
 use crate::http::over_both_stores;
-use crate::protocols::openai::responses::{count, with_models};
+use crate::protocols::openai::responses::{increment_call, with_models};
 use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
@@ -45,7 +45,7 @@ impl Lines {
     }
 
     /// Skips keep-alive lines. Returns the next line, or `None` at the end of the stream.
-    async fn told(&mut self) -> Option<Value> {
+    async fn next_event(&mut self) -> Option<Value> {
         loop {
             let line = self.next().await?;
             if line["type"] != "keepalive" {
@@ -56,7 +56,7 @@ impl Lines {
 
     async fn rest(mut self) -> Vec<Value> {
         let mut lines = Vec::new();
-        while let Some(line) = self.told().await {
+        while let Some(line) = self.next_event().await {
             lines.push(line);
         }
         lines
@@ -70,27 +70,27 @@ fn types(lines: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-fn told(lines: &[Value]) -> String {
+fn deltas(lines: &[Value]) -> String {
     lines
         .iter()
         .filter_map(|line| line["delta"].as_str())
         .collect()
 }
 
-async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
+async fn a_stream_delivers_the_answer_as_it_is_written(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let gate = Gate::new();
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("Du hast genau eins, schön 😀.").held_after(2, &gate),
     ]);
-    let asked = body("Count.", &["kv.increment"]);
+    let request = body("Count.", &["kv.increment"]);
 
-    let mut lines = Lines::of(run(&server, &asked)).await;
+    let mut lines = Lines::of(run(&server, &request)).await;
     let mut first = Vec::new();
     for _ in 0..3 {
-        first.push(lines.told().await.unwrap());
+        first.push(lines.next_event().await.unwrap());
     }
     gate.open();
     let rest = lines.rest().await;
@@ -111,7 +111,7 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
     let last = all.last().unwrap();
     assert_eq!(last["type"], "completion");
     assert_eq!(last["content"], "Du hast genau eins, schön 😀.");
-    assert_eq!(last["content"], told(&all));
+    assert_eq!(last["content"], deltas(&all));
     assert_eq!(last["tool_calls"], json!([]));
     assert_eq!(last["stop_reason"], "end_turn");
     assert_eq!(last["model"], "m");
@@ -146,14 +146,15 @@ async fn server_sent_events_are_named_by_their_types(server: &Server) {
     assert!(events.last().unwrap().starts_with("event: completion\n"));
 }
 
-async fn a_call_for_the_client_is_collected_once_and_that_of_the_server_never(server: &Server) {
+async fn client_calls_are_streamed_once_and_server_calls_never(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let weather = Call::new("weather_now", r#"{"city":"Oslo","days":3}"#).id("c-1");
-    upstream.script([Reply::text("One moment.").and_calls([weather, Call::from(count())])]);
-    let asked = body("How is it?", &["weather.now", "kv_increment"]);
+    upstream
+        .script([Reply::text("One moment.").and_calls([weather, Call::from(increment_call())])]);
+    let request = body("How is it?", &["weather.now", "kv_increment"]);
 
-    let lines = Lines::of(run(&server, &asked)).await.rest().await;
+    let lines = Lines::of(run(&server, &request)).await.rest().await;
 
     let calling: Vec<_> = lines
         .iter()
@@ -185,7 +186,7 @@ async fn a_call_for_the_client_is_collected_once_and_that_of_the_server_never(se
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_text_that_breaks_off_goes_on_where_it_can(server: &Server) {
+async fn an_interrupted_text_resumes_where_possible(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_RETRIES", 1)
@@ -199,7 +200,7 @@ async fn a_text_that_breaks_off_goes_on_where_it_can(server: &Server) {
 
         let last = lines.last().unwrap();
         let content = last["content"].as_str().unwrap();
-        assert_eq!(content, told(&lines));
+        assert_eq!(content, deltas(&lines));
         match gap {
             false => assert_eq!(content, again),
             true => {
@@ -212,21 +213,21 @@ async fn a_text_that_breaks_off_goes_on_where_it_can(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_stream_that_waits_for_another_turn_has_its_first_line_at_once(server: &Server) {
+async fn a_stream_that_waits_for_another_response_starts_at_once(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let session = made(&server, "/sessions").await;
+    let session = create(&server, "/sessions").await;
     let gate = upstream.hold();
     upstream.script([Reply::text("one"), Reply::text("two")]);
-    let asked = |text: &str| {
-        let asked = with(body(text, &[]), "session_id", &*session);
-        with(asked, "threadkeep", json!({"history": true}))
+    let request = |text: &str| {
+        let request = with(body(text, &[]), "session_id", &*session);
+        with(request, "threadkeep", json!({"history": true}))
     };
 
-    let mut first = Lines::of(run(&server, &asked("first"))).await;
+    let mut first = Lines::of(run(&server, &request("first"))).await;
     first.next().await.unwrap();
     gate.waiting(1).await;
-    let mut second = Lines::of(run(&server, &asked("second")).header("prefer", "wait=60")).await;
+    let mut second = Lines::of(run(&server, &request("second")).header("prefer", "wait=60")).await;
     let start = second.next().await.unwrap();
     let silence = second.next().await.unwrap();
     gate.open();
@@ -240,7 +241,7 @@ async fn a_stream_that_waits_for_another_turn_has_its_first_line_at_once(server:
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_document_comes_whole_with_its_patch_and_payload(server: &Server) {
+async fn a_document_arrives_whole_with_its_patch_and_payload(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_RETRIES", 1)
@@ -251,9 +252,9 @@ async fn a_document_comes_whole_with_its_patch_and_payload(server: &Server) {
         Reply::text(document),
     ]);
     let format = json!({"type": "json_schema", "json_schema": {"name": "trip", "schema": {"type": "object"}}});
-    let asked = with(body("Plan.", &[]), "output_format", format);
+    let request = with(body("Plan.", &[]), "output_format", format);
 
-    let lines = Lines::of(run(&server, &asked)).await.rest().await;
+    let lines = Lines::of(run(&server, &request)).await.rest().await;
 
     assert_eq!(types(&lines), ["start", "update", "completion"]);
     let value: Value = serde_json::from_str(document).unwrap();
@@ -272,7 +273,7 @@ async fn a_document_comes_whole_with_its_patch_and_payload(server: &Server) {
 async fn a_repeat_of_a_stream_has_the_same_lines(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    upstream.script([Reply::calls([count()]), Reply::text("once")]);
+    upstream.script([Reply::calls([increment_call()]), Reply::text("once")]);
     let key = new_id();
     let ask = || run(&server, &body("Count.", &["kv_increment"])).header("idempotency-key", &key);
 
@@ -282,24 +283,24 @@ async fn a_repeat_of_a_stream_has_the_same_lines(server: &Server) {
 
     assert_eq!(first, second);
     assert_eq!(whole["id"], first[0]["request_id"]);
-    let mut said = message("assistant", "once");
-    said["content"][0]["text"] = first.last().unwrap()["content"].clone();
-    assert_eq!(whole["output"], json!([said]));
+    let mut expected = message("assistant", "once");
+    expected["content"][0]["text"] = first.last().unwrap()["content"].clone();
+    assert_eq!(whole["output"], json!([expected]));
     assert_eq!(upstream.count(), 2);
 }
 
 over_both_stores! {
-    a_stream_shows_the_answer_while_it_is_written,
+    a_stream_delivers_the_answer_as_it_is_written,
     server_sent_events_are_named_by_their_types,
-    a_call_for_the_client_is_collected_once_and_that_of_the_server_never,
-    a_text_that_breaks_off_goes_on_where_it_can,
-    a_stream_that_waits_for_another_turn_has_its_first_line_at_once,
-    a_document_comes_whole_with_its_patch_and_payload,
+    client_calls_are_streamed_once_and_server_calls_never,
+    an_interrupted_text_resumes_where_possible,
+    a_stream_that_waits_for_another_response_starts_at_once,
+    a_document_arrives_whole_with_its_patch_and_payload,
     a_repeat_of_a_stream_has_the_same_lines,
 }
 
 #[tokio::test]
-async fn a_stream_of_a_killed_replica_is_whole_at_another() {
+async fn a_stream_of_a_killed_replica_can_be_read_in_full_from_another() {
     use crate::protocols::openai::responses::two_replicas;
     use crate::support::server::Backend;
 
@@ -309,12 +310,12 @@ async fn a_stream_of_a_killed_replica_is_whole_at_another() {
     let key = new_id();
     let gate = Gate::new();
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("You have one of them.").held_after(2, &gate),
         Reply::text("You have one of them."),
     ]);
-    let asked = body("Count.", &["kv_increment"]);
-    let ask = |server: &Server| run(server, &asked).header("idempotency-key", &key);
+    let request = body("Count.", &["kv_increment"]);
+    let ask = |server: &Server| run(server, &request).header("idempotency-key", &key);
 
     let mut broken = Lines::of(ask(&first)).await;
     while broken.next().await.unwrap()["type"] != "update" {}
@@ -323,7 +324,7 @@ async fn a_stream_of_a_killed_replica_is_whole_at_another() {
 
     let last = whole.last().unwrap();
     assert_eq!(last["content"], "You have one of them.");
-    assert_eq!(last["content"], told(&whole));
+    assert_eq!(last["content"], deltas(&whole));
     let ran = whole
         .iter()
         .filter(|line| line.get("tool_result").is_some());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::runs::{new_run, path};
 use super::{ask, get, post, refused};
 use crate::http::over_both_stores;
-use crate::protocols::openai::responses::{PATIENCE_MS, count, with_models};
+use crate::protocols::openai::responses::{PATIENCE_MS, increment_call, with_models};
 use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
@@ -33,7 +33,7 @@ pub(super) fn run(server: &Server, body: &Value) -> Request {
     post(server, "/responses", &body.to_string())
 }
 
-pub(super) async fn made(server: &Server, path: &str) -> String {
+pub(super) async fn create(server: &Server, path: &str) -> String {
     let made = post(server, path, "{}").ok().await.json();
     made["id"].as_str().unwrap().to_owned()
 }
@@ -51,28 +51,28 @@ fn last_results(upstream: &Upstream) -> Vec<String> {
         .collect()
 }
 
-async fn a_turn_runs_the_servers_tools_and_answers_with_the_text(server: &Server) {
+async fn a_response_runs_the_servers_tools_and_returns_the_text(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let handle = made(&server, "/state-handles").await;
+    let handle = create(&server, "/state-handles").await;
     upstream.script([
-        Reply::text("One moment. ").and_calls([count()]),
+        Reply::text("One moment. ").and_calls([increment_call()]),
         Reply::text("You have one."),
     ]);
-    let asked = with(body("Count.", &["kv.increment"]), "state_id", &*handle);
-    let asked = with(asked, "temperature", json!(0.5));
-    let asked = with(asked, "provider", "openai");
-    let asked = with(asked, "stop", json!(["END"]));
-    let asked = with(asked, "max_output_tokens", 100);
+    let request = with(body("Count.", &["kv.increment"]), "state_id", &*handle);
+    let request = with(request, "temperature", json!(0.5));
+    let request = with(request, "provider", "openai");
+    let request = with(request, "stop", json!(["END"]));
+    let request = with(request, "max_output_tokens", 100);
 
-    let answer = run(&server, &asked).header("x-modelrelay-request-id", "r-1");
+    let answer = run(&server, &request).header("x-modelrelay-request-id", "r-1");
     let answer = answer.ok().await;
 
     assert_eq!(answer.header("x-modelrelay-request-id"), Some("r-1"));
     let answer = answer.json();
-    let said = "One moment. You have one.";
+    let expected = "One moment. You have one.";
     let item = json!({
-        "type": "message", "role": "assistant", "content": [{"type": "text", "text": said}],
+        "type": "message", "role": "assistant", "content": [{"type": "text", "text": expected}],
     });
     assert_eq!(answer["output"], json!([item]));
     assert_eq!(answer["model"], "m");
@@ -103,19 +103,19 @@ async fn a_turn_runs_the_servers_tools_and_answers_with_the_text(server: &Server
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_call_for_the_client_comes_beside_those_that_the_server_has_run(server: &Server) {
+async fn client_calls_are_returned_alongside_server_calls(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let session = made(&server, "/sessions").await;
+    let session = create(&server, "/sessions").await;
     let search = Call::new("fs_search", r#"{"query":"x"}"#).id("c-1");
     upstream.script([
-        Reply::calls([Call::from(count()), search]),
+        Reply::calls([Call::from(increment_call()), search]),
         Reply::text("Found."),
     ]);
-    let asked = body("Look.", &["kv_increment", "fs.search"]);
-    let asked = with(asked, "session_id", &*session);
+    let request = body("Look.", &["kv_increment", "fs.search"]);
+    let request = with(request, "session_id", &*session);
 
-    let first = run(&server, &asked).ok().await.json();
+    let first = run(&server, &request).ok().await.json();
 
     assert_eq!(first["stop_reason"], "tool_calls");
     let call = json!({
@@ -137,7 +137,10 @@ async fn a_call_for_the_client_comes_beside_those_that_the_server_has_run(server
         calling,
         result
     ]);
-    let second = run(&server, &with(asked, "input", input)).ok().await.json();
+    let second = run(&server, &with(request, "input", input))
+        .ok()
+        .await
+        .json();
 
     assert_eq!(text(&second), "Found.");
     let last = upstream.requests().pop().unwrap();
@@ -147,20 +150,20 @@ async fn a_call_for_the_client_comes_beside_those_that_the_server_has_run(server
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn without_a_context_the_state_lives_as_long_as_the_turn(server: &Server) {
+async fn without_a_context_the_state_lasts_for_one_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let read = ("kv_read", r#"{"key":"a/n"}"#);
     upstream.script([
-        Reply::calls([count()]),
-        Reply::calls([count(), read]),
+        Reply::calls([increment_call()]),
+        Reply::calls([increment_call(), read]),
         Reply::text("two"),
         Reply::calls([read]),
         Reply::text("none"),
     ]);
-    let asked = body("Count.", &["kv_increment", "kv_read"]);
+    let request = body("Count.", &["kv_increment", "kv_read"]);
 
-    run(&server, &asked).ok().await;
+    run(&server, &request).ok().await;
     assert_eq!(
         last_results(&upstream),
         [
@@ -169,24 +172,24 @@ async fn without_a_context_the_state_lives_as_long_as_the_turn(server: &Server) 
             r#"{"found":true,"value":"2"}"#
         ]
     );
-    run(&server, &asked).ok().await;
+    run(&server, &request).ok().await;
     assert_eq!(last_results(&upstream), [r#"{"found":false}"#]);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
+async fn a_response_in_a_run_appears_in_its_events(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let id = new_run(&server, "{}").await;
     let tasks = r#"{"tasks":[{"content":"look","status":"pending"}]}"#;
     upstream.script([
-        Reply::calls([count(), ("tasks_write", tasks)]),
+        Reply::calls([increment_call(), ("tasks_write", tasks)]),
         Reply::text("noted"),
     ]);
-    let asked = body("Plan.", &["kv_increment", "tasks_write"]);
-    let asked = with(asked, "run_id", id.to_string());
+    let request = body("Plan.", &["kv_increment", "tasks_write"]);
+    let request = with(request, "run_id", id.to_string());
 
-    run(&server, &asked).ok().await;
+    run(&server, &request).ok().await;
 
     let events = path(id, "/events?include=state&wait=0");
     let events = get(&server, &events).ok().await.text();
@@ -203,8 +206,8 @@ async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
     // after the run has ended, only repeated requests are answered
     upstream.script([Reply::text("last")]);
     let keyed = |text: &str| {
-        let asked = with(body(text, &[]), "run_id", id.to_string());
-        run(&server, &asked).header("idempotency-key", text)
+        let request = with(body(text, &[]), "run_id", id.to_string());
+        run(&server, &request).header("idempotency-key", text)
     };
     let answer = keyed("known").ok().await;
     post(&server, &path(id, "/complete"), r#"{"status":"succeeded"}"#)
@@ -215,11 +218,11 @@ async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
+async fn either_header_makes_a_repeat_the_same_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     for header in ["idempotency-key", "x-modelrelay-request-id"] {
-        upstream.script([Reply::calls([count()]), Reply::text("once")]);
+        upstream.script([Reply::calls([increment_call()]), Reply::text("once")]);
         let (before, key) = (upstream.count(), new_id());
         let ask = |text: &str| run(&server, &body(text, &["kv_increment"])).header(header, &key);
 
@@ -243,7 +246,7 @@ async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
     assert_ne!(ask().await["id"], ask().await["id"]);
 }
 
-async fn each_failure_of_the_upstream_has_its_error(server: &Server) {
+async fn each_upstream_failure_has_its_error(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
@@ -271,8 +274,12 @@ async fn each_failure_of_the_upstream_has_its_error(server: &Server) {
         assert_eq!(last["status"], status);
         assert_eq!(last["code"], code);
         assert_eq!(last["message"], error["message"]);
-        let said = error["message"].as_str().unwrap();
-        assert_eq!(said.contains("much too long"), status == 400, "{said}");
+        let error_text = error["message"].as_str().unwrap();
+        assert_eq!(
+            error_text.contains("much too long"),
+            status == 400,
+            "{error_text}"
+        );
         assert!(!format!("{error}{last}").contains(PRIVATE_DETAIL));
     }
     upstream.script([Reply::status(429).retry_after(7)]);
@@ -282,17 +289,17 @@ async fn each_failure_of_the_upstream_has_its_error(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_turn_that_failed_goes_on_when_it_is_repeated(server: &Server) {
+async fn a_failed_response_resumes_when_it_is_repeated(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let handle = made(&server, "/state-handles").await;
+    let handle = create(&server, "/state-handles").await;
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::status(500),
         Reply::text("done"),
     ]);
-    let asked = with(body("Count.", &["kv_increment"]), "state_id", &*handle);
-    let ask = || run(&server, &asked).header("idempotency-key", &handle);
+    let request = with(body("Count.", &["kv_increment"]), "state_id", &*handle);
+    let ask = || run(&server, &request).header("idempotency-key", &handle);
 
     refused(ask(), 502, "SERVICE_UNAVAILABLE").await;
     let answer = ask().ok().await.json();
@@ -303,7 +310,7 @@ async fn a_turn_that_failed_goes_on_when_it_is_repeated(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+async fn invalid_requests_are_rejected_before_the_upstream_is_called(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let id = "7d3f4a50-8f8a-4f3e-9a39-0d3d1c2b1a00";
@@ -359,9 +366,9 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
     refused(post(&server, "/responses", "{"), 400, "INVALID_INPUT").await;
     let read = ask(&server, Method::GET, "/responses");
     refused(read, 405, "METHOD_NOT_ALLOWED").await;
-    let stranger = server.client().post("/api/v1/responses");
+    let anonymous = server.client().post("/api/v1/responses");
     refused(
-        stranger.json(&body("hi", &[]).to_string()),
+        anonymous.json(&body("hi", &[]).to_string()),
         401,
         "UNAUTHORIZED",
     )
@@ -369,44 +376,44 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
     assert_eq!(upstream.count(), 0);
 }
 
-async fn without_models_there_is_no_such_path(server: &Server) {
+async fn without_models_the_path_does_not_exist(server: &Server) {
     refused(run(server, &body("hi", &[])), 404, "NOT_FOUND").await;
 }
 
 over_both_stores! {
-    a_turn_runs_the_servers_tools_and_answers_with_the_text,
-    a_call_for_the_client_comes_beside_those_that_the_server_has_run,
-    without_a_context_the_state_lives_as_long_as_the_turn,
-    a_turn_of_a_run_shows_among_its_events,
-    either_header_makes_a_repeat_the_same_turn,
-    each_failure_of_the_upstream_has_its_error,
-    a_turn_that_failed_goes_on_when_it_is_repeated,
-    wrong_requests_are_refused_before_the_upstream_is_asked,
-    without_models_there_is_no_such_path,
+    a_response_runs_the_servers_tools_and_returns_the_text,
+    client_calls_are_returned_alongside_server_calls,
+    without_a_context_the_state_lasts_for_one_response,
+    a_response_in_a_run_appears_in_its_events,
+    either_header_makes_a_repeat_the_same_response,
+    each_upstream_failure_has_its_error,
+    a_failed_response_resumes_when_it_is_repeated,
+    invalid_requests_are_rejected_before_the_upstream_is_called,
+    without_models_the_path_does_not_exist,
 }
 
 #[tokio::test]
-async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
+async fn another_replica_takes_over_a_killed_or_stopped_replicas_response() {
     use crate::protocols::openai::responses::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);
-    let handle = made(&shared, "/state-handles").await;
+    let handle = create(&shared, "/state-handles").await;
     for (is_killed, context) in [(true, None), (false, None), (true, Some(&*handle))] {
         let upstream = Upstream::start().await;
         let [first, second] = two_replicas(&shared, &upstream);
         let key = new_id();
-        let mut asked = body("Count.", &["kv_increment", "kv_read"]);
+        let mut request = body("Count.", &["kv_increment", "kv_read"]);
         if let Some(handle) = context {
-            asked["state_id"] = handle.into();
+            request["state_id"] = handle.into();
         }
         upstream.script([
-            Reply::calls([count()]),
+            Reply::calls([increment_call()]),
             Reply::hang(),
-            Reply::calls([count(), ("kv_read", r#"{"key":"a/n"}"#)]),
+            Reply::calls([increment_call(), ("kv_read", r#"{"key":"a/n"}"#)]),
             Reply::text("two"),
         ]);
-        let ask = |server: &Server| run(server, &asked).header("idempotency-key", &key);
+        let ask = |server: &Server| run(server, &request).header("idempotency-key", &key);
 
         let stuck = tokio::spawn(ask(&first).try_send());
         upstream.await_requests(2).await;

@@ -46,7 +46,7 @@ pub(super) async fn call(server: &Server, run: Uuid, name: &str, arguments: Valu
     assert!(answer["results"][0]["result"].is_object(), "{answer}");
 }
 
-async fn a_run_is_made_of_a_spec_and_looked_at(server: &Server) {
+async fn a_run_is_created_from_a_spec_and_read(server: &Server) {
     let runs = client_of(server).runs();
     let spec = spec();
 
@@ -71,7 +71,7 @@ async fn a_run_is_made_of_a_spec_and_looked_at(server: &Server) {
     assert_eq!(steps.text(), r#"{"steps":[]}"#);
 }
 
-async fn a_run_is_made_of_a_plan_for_a_session(server: &Server) {
+async fn a_run_is_created_from_a_plan_for_a_session(server: &Server) {
     let client = client_of(server);
     let session = post(server, "/sessions", "{}").ok().await.json();
     let session_id: Uuid = session["id"].as_str().unwrap().parse().unwrap();
@@ -95,7 +95,7 @@ async fn a_run_is_made_of_a_plan_for_a_session(server: &Server) {
     assert_eq!(run["session_id"], session_id.to_string());
 }
 
-async fn a_repeated_create_arrives_there_though_its_session_is_gone(server: &Server) {
+async fn a_repeated_create_returns_the_run_after_its_session_is_deleted(server: &Server) {
     let session = post(server, "/sessions", "{}").ok().await.json();
     let session = session["id"].as_str().unwrap().to_owned();
     let body = json!({"workflow_id": "w", "session_id": session}).to_string();
@@ -111,7 +111,7 @@ async fn a_repeated_create_arrives_there_though_its_session_is_gone(server: &Ser
     refused(create("other"), 404, "NOT_FOUND").await;
 }
 
-async fn a_repeated_create_arrives_at_the_same_run(server: &Server) {
+async fn a_repeated_create_returns_the_same_run(server: &Server) {
     let runs = client_of(server).runs();
     let options = |key: &str| RunsCreateOptions {
         idempotency_key: Some(key.into()),
@@ -142,7 +142,7 @@ async fn a_repeated_create_arrives_at_the_same_run(server: &Server) {
     }
 }
 
-async fn a_run_ends_once(server: &Server) {
+async fn a_run_completes_once(server: &Server) {
     let complete = |id: Uuid, json: &str| post(server, &path(id, "/complete"), json);
     let id = new_run(server, "{}").await;
     let body = r#"{"status":"succeeded","output":{"answer":42.0}}"#;
@@ -167,7 +167,7 @@ async fn a_run_ends_once(server: &Server) {
     assert_eq!(run.outputs["answer"], 42.0);
 }
 
-async fn of_many_who_end_a_run_one_does(server: &Server) {
+async fn one_of_several_concurrent_completions_succeeds(server: &Server) {
     let id = new_run(server, "{}").await;
     let ends = ["succeeded", "failed", "canceled"].map(|status| {
         let body = json!({"status": status}).to_string();
@@ -181,7 +181,7 @@ async fn of_many_who_end_a_run_one_does(server: &Server) {
     assert_eq!(statuses, [200, 409, 409]);
 }
 
-async fn an_output_that_is_no_object_has_a_name(server: &Server) {
+async fn an_output_that_is_not_an_object_is_wrapped(server: &Server) {
     for (output, outputs) in [
         (r#""text""#, json!({"output": "text"})),
         ("[1]", json!({"output": [1]})),
@@ -196,7 +196,7 @@ async fn an_output_that_is_no_object_has_a_name(server: &Server) {
     }
 }
 
-async fn artifacts_are_there_before_and_after_the_end(server: &Server) {
+async fn artifacts_are_available_before_and_after_completion(server: &Server) {
     let id = new_run(server, "{}").await;
     call(server, id, "kv_write", json!({"key": "a/b", "value": "é"})).await;
     let tasks = json!([{"content": "x", "status": "in_progress", "active_form": "doing x"}]);
@@ -230,7 +230,7 @@ async fn artifacts_are_there_before_and_after_the_end(server: &Server) {
     refused(unknown, 404, "NOT_FOUND").await;
 }
 
-async fn results_of_tools_are_taken_and_wanted_by_nobody(server: &Server) {
+async fn tool_results_are_accepted_and_ignored(server: &Server) {
     let id = new_run(server, "{}").await;
     let runs = client_of(server).runs();
     let node_id: NodeId = "main".parse().unwrap();
@@ -248,7 +248,7 @@ async fn results_of_tools_are_taken_and_wanted_by_nobody(server: &Server) {
     refused(bad, 400, "VALIDATION_ERROR").await;
 }
 
-async fn a_run_that_never_was_is_not_found(server: &Server) {
+async fn an_unknown_run_is_not_found(server: &Server) {
     let runs = client_of(server).runs();
     let id = || RunId(Uuid::new_v4());
 
@@ -271,7 +271,7 @@ async fn a_run_that_never_was_is_not_found(server: &Server) {
     refused(post(server, "/runs", &no_such_handle), 404, "NOT_FOUND").await;
 }
 
-async fn a_malformed_run_is_not_made(server: &Server) {
+async fn a_malformed_run_is_not_created(server: &Server) {
     for bad in [
         r#"{"spec":"text"}"#,
         r#"{"spec":[]}"#,
@@ -309,15 +309,15 @@ async fn a_malformed_run_is_not_made(server: &Server) {
 }
 
 over_both_stores!(
-    a_run_is_made_of_a_spec_and_looked_at,
-    a_run_is_made_of_a_plan_for_a_session,
-    a_repeated_create_arrives_at_the_same_run,
-    a_repeated_create_arrives_there_though_its_session_is_gone,
-    a_run_ends_once,
-    of_many_who_end_a_run_one_does,
-    an_output_that_is_no_object_has_a_name,
-    artifacts_are_there_before_and_after_the_end,
-    results_of_tools_are_taken_and_wanted_by_nobody,
-    a_run_that_never_was_is_not_found,
-    a_malformed_run_is_not_made,
+    a_run_is_created_from_a_spec_and_read,
+    a_run_is_created_from_a_plan_for_a_session,
+    a_repeated_create_returns_the_same_run,
+    a_repeated_create_returns_the_run_after_its_session_is_deleted,
+    a_run_completes_once,
+    one_of_several_concurrent_completions_succeeds,
+    an_output_that_is_not_an_object_is_wrapped,
+    artifacts_are_available_before_and_after_completion,
+    tool_results_are_accepted_and_ignored,
+    an_unknown_run_is_not_found,
+    a_malformed_run_is_not_created,
 );

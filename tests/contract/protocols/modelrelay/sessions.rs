@@ -71,7 +71,7 @@ async fn a_session_has_its_messages_in_order(server: &Server) {
     assert_eq!(whole.created_at, made.created_at);
 }
 
-async fn a_long_conversation_is_read_whole(server: &Server) {
+async fn a_long_conversation_is_read_in_full(server: &Server) {
     let id = new_session(server).await;
     for number in 0..520 {
         let body = json!({"role": "user", "content": [{"n": number}]}).to_string();
@@ -82,13 +82,13 @@ async fn a_long_conversation_is_read_whole(server: &Server) {
 
     let messages = whole.unwrap().messages;
     assert_eq!(messages.len(), 520);
-    for (place, message) in messages.iter().enumerate() {
-        assert_eq!(message.seq, place as i32 + 1);
-        assert_eq!(message.content[0]["n"], place);
+    for (index, message) in messages.iter().enumerate() {
+        assert_eq!(message.seq, index as i32 + 1);
+        assert_eq!(message.content[0]["n"], index);
     }
 }
 
-async fn content_comes_back_as_it_was_sent(server: &Server) {
+async fn content_is_returned_unchanged(server: &Server) {
     let id = new_session(server).await;
     let content = r#"[{"b":1.0,"a":9007199254740993,"a":1e400,"s":"\ud83d"}]"#;
     let body = format!(r#"{{"role":"user","content":{content}}}"#);
@@ -129,11 +129,11 @@ async fn sessions_are_listed_for_a_customer(server: &Server) {
     assert_eq!(first.sessions.len(), 2);
     assert_eq!(first.next_cursor.as_deref(), Some("2"));
     assert_eq!(second.next_cursor, None);
-    let mut left: Vec<_> = second.sessions.iter().map(|session| session.id).collect();
-    left.sort_unstable();
+    let mut remaining: Vec<_> = second.sessions.iter().map(|session| session.id).collect();
+    remaining.sort_unstable();
     let mut expected = made[1..].to_vec();
     expected.sort_unstable();
-    assert_eq!(left, expected);
+    assert_eq!(remaining, expected);
     assert_eq!(rest.sessions, []);
     let all = sessions.list(ListSessionsOptions::default()).await.unwrap();
     assert!(!all.sessions.is_empty());
@@ -164,7 +164,7 @@ async fn a_patch_merges_and_null_removes(server: &Server) {
     refused(post(server, "/sessions", reserved), 400, "VALIDATION_ERROR").await;
 }
 
-async fn metadata_may_have_16_kib_and_no_more(server: &Server) {
+async fn metadata_has_at_most_16_kib(server: &Server) {
     let body = |bytes: usize| {
         let filler = "x".repeat(bytes - r#"{"a":""}"#.len());
         format!(r#"{{"metadata":{{"a":"{filler}"}}}}"#)
@@ -185,7 +185,7 @@ async fn metadata_may_have_16_kib_and_no_more(server: &Server) {
     assert_eq!(whole["metadata"], fits["metadata"]);
 }
 
-async fn changes_of_metadata_at_once_are_all_there(server: &Server) {
+async fn concurrent_metadata_changes_are_all_applied(server: &Server) {
     let id = new_session(server).await;
     let changes = (0..8).map(|number| {
         let body = json!({"metadata": {number.to_string(): number}}).to_string();
@@ -237,7 +237,7 @@ async fn clearing_drops_the_messages_and_keeps_the_rest(server: &Server) {
     assert_eq!(whole.messages, [next]);
 }
 
-async fn a_session_that_is_deleted_or_never_was_is_not_found(server: &Server) {
+async fn a_deleted_or_unknown_session_is_not_found(server: &Server) {
     let id = new_session(server).await;
     let sessions = client_of(server).sessions();
     sessions.delete(&id.to_string()).await.unwrap();
@@ -289,7 +289,7 @@ async fn a_malformed_message_adds_nothing(server: &Server) {
     assert_eq!(whole.unwrap().message_count, 0);
 }
 
-async fn messages_may_have_8_mib_and_nothing_is_dropped_for_more(server: &Server) {
+async fn messages_have_at_most_8_mib_and_none_are_dropped(server: &Server) {
     let id = new_session(server).await;
     let filler = "x".repeat(1_900_000);
     let body = json!({"role": "user", "content": [{"text": filler}]}).to_string();
@@ -305,7 +305,7 @@ async fn messages_may_have_8_mib_and_nothing_is_dropped_for_more(server: &Server
 }
 
 #[tokio::test]
-async fn replicas_in_turn_carry_one_conversation() {
+async fn alternating_replicas_carry_one_conversation() {
     let one = Server::start(Backend::Redis);
     let two = one.settings().start();
     let id = new_session(&one).await;
@@ -324,15 +324,15 @@ async fn replicas_in_turn_carry_one_conversation() {
 
 over_both_stores!(
     a_session_has_its_messages_in_order,
-    a_long_conversation_is_read_whole,
-    content_comes_back_as_it_was_sent,
+    a_long_conversation_is_read_in_full,
+    content_is_returned_unchanged,
     sessions_are_listed_for_a_customer,
     a_patch_merges_and_null_removes,
-    metadata_may_have_16_kib_and_no_more,
-    changes_of_metadata_at_once_are_all_there,
+    metadata_has_at_most_16_kib,
+    concurrent_metadata_changes_are_all_applied,
     a_repeated_message_is_added_once,
     clearing_drops_the_messages_and_keeps_the_rest,
-    a_session_that_is_deleted_or_never_was_is_not_found,
+    a_deleted_or_unknown_session_is_not_found,
     a_malformed_message_adds_nothing,
-    messages_may_have_8_mib_and_nothing_is_dropped_for_more,
+    messages_have_at_most_8_mib_and_none_are_dropped,
 );

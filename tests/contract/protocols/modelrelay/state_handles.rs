@@ -12,7 +12,7 @@ use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-fn lasting(seconds: u64) -> StateHandleCreateRequest {
+fn with_ttl(seconds: u64) -> StateHandleCreateRequest {
     StateHandleCreateRequest {
         ttl_seconds: NonZeroU64::new(seconds),
     }
@@ -29,20 +29,20 @@ fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-async fn handles_are_made_and_deleted_also_twice(server: &Server) {
+async fn handles_are_created_and_can_be_deleted_twice(server: &Server) {
     let handles = client_of(server).state_handles();
 
     let kept = handles
         .create(StateHandleCreateRequest { ttl_seconds: None })
         .await
         .unwrap();
-    let lasting = handles.create(lasting(31_536_000)).await.unwrap();
+    let expiring = handles.create(with_ttl(31_536_000)).await.unwrap();
 
     assert_eq!(kept.expires_at, None);
-    assert_ne!(kept.id, lasting.id);
-    assert_eq!(kept.project_id, lasting.project_id);
-    let expires_at = time(&lasting.expires_at.unwrap());
-    let seconds = (expires_at - time(&lasting.created_at)).num_seconds();
+    assert_ne!(kept.id, expiring.id);
+    assert_eq!(kept.project_id, expiring.project_id);
+    let expires_at = time(&expiring.expires_at.unwrap());
+    let seconds = (expires_at - time(&expiring.created_at)).num_seconds();
     assert_eq!(seconds, 31_536_000);
     let path = format!("/state-handles/{}", kept.id);
     assert_eq!(
@@ -55,7 +55,7 @@ async fn handles_are_made_and_deleted_also_twice(server: &Server) {
     refused(get(server, &path), 404, "NOT_FOUND").await;
 }
 
-async fn an_empty_body_makes_a_handle_too(server: &Server) {
+async fn an_empty_body_creates_a_handle(server: &Server) {
     for body in ["", "{}", r#"{"ttl_seconds":null}"#] {
         let made = ask(server, Method::POST, "/state-handles").body(body);
 
@@ -69,7 +69,7 @@ async fn an_empty_body_makes_a_handle_too(server: &Server) {
     }
 }
 
-async fn handles_are_listed_page_by_page_the_newest_first(backend: Backend) {
+async fn handles_are_paged_newest_first(backend: Backend) {
     let server = Server::start(backend);
     let handles = client_of(&server).state_handles();
     let mut made = Vec::new();
@@ -96,24 +96,21 @@ async fn handles_are_listed_page_by_page_the_newest_first(backend: Backend) {
     let paged = [ids(&first.state_handles), ids(&second.state_handles)].concat();
     assert_eq!(paged, ids(&whole.state_handles));
     let paged: BTreeSet<_> = paged.into_iter().collect();
-    let left = [made[0], made[1], made[3], made[4]];
-    assert_eq!(paged, left.into_iter().collect());
+    let remaining = [made[0], made[1], made[3], made[4]];
+    assert_eq!(paged, remaining.into_iter().collect());
     let by_cursor = get(&server, "/state-handles?limit=3&cursor=3").ok().await;
-    assert_eq!(
-        by_cursor.json()["state_handles"][0]["id"],
-        made_last(&whole)
-    );
+    assert_eq!(by_cursor.json()["state_handles"][0]["id"], last_id(&whole));
 }
 
-fn made_last(whole: &::modelrelay::StateHandleListResponse) -> String {
+fn last_id(whole: &::modelrelay::StateHandleListResponse) -> String {
     whole.state_handles.last().unwrap().id.to_string()
 }
 
-async fn a_handle_whose_time_has_passed_is_gone_from_the_list(backend: Backend) {
+async fn an_expired_handle_is_not_listed(backend: Backend) {
     let server = Server::start(backend);
     let handles = client_of(&server).state_handles();
-    let kept = handles.create(lasting(1_000)).await.unwrap();
-    handles.create(lasting(1)).await.unwrap();
+    let kept = handles.create(with_ttl(1_000)).await.unwrap();
+    handles.create(with_ttl(1)).await.unwrap();
 
     until(async || {
         let listed = handles.list(page(1, 0)).await.unwrap();
@@ -122,7 +119,7 @@ async fn a_handle_whose_time_has_passed_is_gone_from_the_list(backend: Backend) 
     .await;
 }
 
-async fn no_handle_is_lost_from_the_list_while_others_read_it(backend: Backend) {
+async fn concurrent_reads_lose_no_handle_from_the_list(backend: Backend) {
     let server = Server::start(backend);
     let handles = client_of(&server).state_handles();
     let create = async || {
@@ -149,9 +146,9 @@ async fn no_handle_is_lost_from_the_list_while_others_read_it(backend: Backend) 
     assert_eq!(listed, made.into_iter().collect());
 }
 
-async fn extending_a_handle_moves_its_end(server: &Server) {
+async fn extending_a_handle_postpones_its_expiry(server: &Server) {
     let handles = client_of(server).state_handles();
-    let handle = handles.create(lasting(60)).await.unwrap();
+    let handle = handles.create(with_ttl(60)).await.unwrap();
     let path = format!("/state-handles/{}/extend", handle.id);
 
     let extended = post(server, &path, r#"{"ttl_seconds":3600}"#).ok().await;
@@ -168,7 +165,7 @@ async fn extending_a_handle_moves_its_end(server: &Server) {
     refused(unknown, 404, "NOT_FOUND").await;
 }
 
-async fn a_repeated_create_arrives_at_the_same_handle(server: &Server) {
+async fn a_repeated_create_returns_the_same_handle(server: &Server) {
     let key = Uuid::new_v4().to_string();
     for header in ["idempotency-key", "x-modelrelay-request-id"] {
         let create = |body: &'static str| {
@@ -185,7 +182,7 @@ async fn a_repeated_create_arrives_at_the_same_handle(server: &Server) {
     }
 }
 
-async fn keys_count_for_one_kind_and_one_api_key(server: &Server) {
+async fn idempotency_keys_are_separate_per_kind_and_api_key(server: &Server) {
     let key = Uuid::new_v4().to_string();
     let by_other = server
         .client()
@@ -203,7 +200,7 @@ async fn keys_count_for_one_kind_and_one_api_key(server: &Server) {
 }
 
 #[tokio::test]
-async fn replicas_share_handles_and_what_a_repeat_arrives_at() {
+async fn replicas_share_handles_and_idempotency_keys() {
     let one = Server::start(Backend::Redis);
     let two = one.settings().start();
     let create = |server| post(server, "/state-handles", "{}").header("idempotency-key", "k");
@@ -217,15 +214,15 @@ async fn replicas_share_handles_and_what_a_repeat_arrives_at() {
 }
 
 over_both_stores!(
-    handles_are_made_and_deleted_also_twice,
-    an_empty_body_makes_a_handle_too,
-    extending_a_handle_moves_its_end,
-    a_repeated_create_arrives_at_the_same_handle,
-    keys_count_for_one_kind_and_one_api_key,
+    handles_are_created_and_can_be_deleted_twice,
+    an_empty_body_creates_a_handle,
+    extending_a_handle_postpones_its_expiry,
+    a_repeated_create_returns_the_same_handle,
+    idempotency_keys_are_separate_per_kind_and_api_key,
 );
 
 with_own_servers!(
-    handles_are_listed_page_by_page_the_newest_first,
-    a_handle_whose_time_has_passed_is_gone_from_the_list,
-    no_handle_is_lost_from_the_list_while_others_read_it,
+    handles_are_paged_newest_first,
+    an_expired_handle_is_not_listed,
+    concurrent_reads_lose_no_handle_from_the_list,
 );

@@ -23,14 +23,14 @@ fn read(key: &str) -> Value {
     json!({"id": "r", "name": "kv_read", "arguments": {"key": key}})
 }
 
-async fn made(server: &Server, path: &str) -> String {
+async fn create(server: &Server, path: &str) -> String {
     let made = post(server, path, "{}").ok().await.json();
     made["id"].as_str().unwrap().to_owned()
 }
 
-async fn each_context_has_what_was_written_there_and_no_other(server: &Server) {
-    let handle = made(server, "/state-handles").await;
-    let session = made(server, "/sessions").await;
+async fn each_context_has_its_own_state(server: &Server) {
+    let handle = create(server, "/state-handles").await;
+    let session = create(server, "/sessions").await;
     let run = new_run(server, "{}").await.to_string();
     let contexts = [
         ("state_id", &*handle),
@@ -49,7 +49,7 @@ async fn each_context_has_what_was_written_there_and_no_other(server: &Server) {
     assert_eq!(none[0]["result"], json!({"found": false}));
 }
 
-async fn without_a_context_state_is_gone_with_the_response(server: &Server) {
+async fn without_a_context_state_lasts_for_one_request(server: &Server) {
     let both = call(server, None, json!([write("k", "v"), read("k")])).await;
     let later = call(server, None, json!([read("k")])).await;
 
@@ -57,7 +57,7 @@ async fn without_a_context_state_is_gone_with_the_response(server: &Server) {
     assert_eq!(later[0]["result"], json!({"found": false}));
 }
 
-async fn calls_are_answered_in_order_each_for_itself(server: &Server) {
+async fn calls_are_answered_in_order_and_independently(server: &Server) {
     let run = new_run(server, "{}").await.to_string();
     let calls = json!([
         {"id": "1", "type": "function",
@@ -87,8 +87,8 @@ async fn calls_are_answered_in_order_each_for_itself(server: &Server) {
     assert_eq!(results[5]["result"], json!({"ok": true, "deleted": true}));
 }
 
-async fn what_tools_keep_in_a_session_shows_in_its_metadata(server: &Server) {
-    let session = made(server, "/sessions").await;
+async fn tool_state_appears_in_a_sessions_metadata(server: &Server) {
+    let session = create(server, "/sessions").await;
     let tasks = json!([{"content": "x", "status": "pending"}]);
     let calls = json!([
         write("a/b", "1"),
@@ -104,8 +104,8 @@ async fn what_tools_keep_in_a_session_shows_in_its_metadata(server: &Server) {
     assert_eq!(shown["message_count"], 0);
 }
 
-async fn clearing_keeps_what_tools_keep_unless_that_is_asked_for(server: &Server) {
-    let session = made(server, "/sessions").await;
+async fn clearing_keeps_tool_state_unless_requested(server: &Server) {
+    let session = create(server, "/sessions").await;
     let path = format!("/sessions/{session}/clear");
     let tasks = |status: &str| json!({"tasks": [{"content": "x", "status": status}]});
     let list = |status| json!({"id": "t", "name": "tasks_write", "arguments": tasks(status)});
@@ -122,8 +122,8 @@ async fn clearing_keeps_what_tools_keep_unless_that_is_asked_for(server: &Server
     assert_eq!(cleared["metadata"], json!({}));
 }
 
-async fn a_run_that_was_started_on_a_handle_shares_its_state(server: &Server) {
-    let handle = made(server, "/state-handles").await;
+async fn a_run_started_on_a_handle_shares_its_state(server: &Server) {
+    let handle = create(server, "/state-handles").await;
     call(
         server,
         Some(("state_id", &handle)),
@@ -155,7 +155,7 @@ async fn a_run_that_was_started_on_a_handle_shares_its_state(server: &Server) {
     refused(post(server, "/tool-calls", &late), 409, "CONFLICT").await;
 }
 
-async fn a_run_that_has_ended_takes_no_calls(server: &Server) {
+async fn an_ended_run_accepts_no_calls(server: &Server) {
     let run = new_run(server, "{}").await;
     post(server, &path(run, "/complete"), r#"{"status":"canceled"}"#)
         .ok()
@@ -186,7 +186,7 @@ async fn a_repeat_with_a_key_changes_nothing(server: &Server) {
     assert_eq!(memory.json()["kv"]["n"], "2");
 }
 
-async fn a_broken_request_is_an_error_of_http(server: &Server) {
+async fn a_malformed_request_is_an_http_error(server: &Server) {
     let unknown = Uuid::new_v4();
     for name in ["state_id", "session_id", "run_id"] {
         let body = json!({name: unknown, "tool_calls": [write("k", "v")]}).to_string();
@@ -210,7 +210,7 @@ async fn a_broken_request_is_an_error_of_http(server: &Server) {
     refused(post(server, "/tool-calls", "{"), 400, "INVALID_INPUT").await;
 }
 
-async fn a_run_that_tells_much_forgets_what_it_told_first(server: &Server) {
+async fn a_run_with_many_events_drops_the_oldest(server: &Server) {
     let run = new_run(server, "{}").await;
     let list = |number: usize| {
         let tasks =
@@ -243,14 +243,14 @@ async fn a_run_that_tells_much_forgets_what_it_told_first(server: &Server) {
 }
 
 over_both_stores!(
-    a_run_that_tells_much_forgets_what_it_told_first,
-    each_context_has_what_was_written_there_and_no_other,
-    without_a_context_state_is_gone_with_the_response,
-    calls_are_answered_in_order_each_for_itself,
-    what_tools_keep_in_a_session_shows_in_its_metadata,
-    clearing_keeps_what_tools_keep_unless_that_is_asked_for,
-    a_run_that_was_started_on_a_handle_shares_its_state,
-    a_run_that_has_ended_takes_no_calls,
+    a_run_with_many_events_drops_the_oldest,
+    each_context_has_its_own_state,
+    without_a_context_state_lasts_for_one_request,
+    calls_are_answered_in_order_and_independently,
+    tool_state_appears_in_a_sessions_metadata,
+    clearing_keeps_tool_state_unless_requested,
+    a_run_started_on_a_handle_shares_its_state,
+    an_ended_run_accepts_no_calls,
     a_repeat_with_a_key_changes_nothing,
-    a_broken_request_is_an_error_of_http,
+    a_malformed_request_is_an_http_error,
 );

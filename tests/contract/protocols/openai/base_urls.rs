@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::responses::with_models;
-use super::{Program, ids, message, missing, refused};
+use super::{Api, ids, message, missing, refused};
 use crate::http::{over_both_stores, with_own_servers};
 use crate::support::client::Request;
 use crate::support::server::{API_SECRET, Backend, Server};
@@ -51,7 +51,7 @@ async fn both_base_urls_serve_the_same_conversations(server: &Server) {
     }
 }
 
-async fn openai_paths_that_do_not_exist_are_refused_in_its_form(server: &Server) {
+async fn missing_openai_paths_get_openais_errors(server: &Server) {
     for path in [
         "/v1/chat/completions",
         "/v1/chat/completions/chatcmpl_1",
@@ -73,12 +73,12 @@ async fn openai_paths_that_do_not_exist_are_refused_in_its_form(server: &Server)
             assert!(text.contains("/conversations"), "{path}: {text}");
             assert!(text.contains("models"), "{path}: {text}");
         }
-        let stranger = server.client().post(path).json("{}");
-        refused(stranger, 401, Some("invalid_api_key"), None).await;
+        let anonymous = server.client().post(path).json("{}");
+        refused(anonymous, 401, Some("invalid_api_key"), None).await;
     }
 }
 
-async fn paths_of_the_api_keep_their_errors(server: &Server) {
+async fn paths_of_the_http_api_keep_their_errors(server: &Server) {
     for path in [
         "/v1",
         "/v1/",
@@ -96,7 +96,7 @@ async fn paths_of_the_api_keep_their_errors(server: &Server) {
     below.refused(404, "not_found").await;
 }
 
-async fn the_document_lists_the_methods_of_each_path_of_another_protocol(server: &Server) {
+async fn openapi_lists_the_methods_of_each_compatible_path(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let document = server.client().get("/openapi.json").ok().await.json();
@@ -132,9 +132,9 @@ async fn the_document_lists_the_methods_of_each_path_of_another_protocol(server:
     assert_eq!(roots, named.map(str::to_owned).into());
 }
 
-async fn figures_name_the_route_at_each_base_url(backend: Backend) {
+async fn statistics_name_the_route_at_each_base_url(backend: Backend) {
     let server = Server::start(backend);
-    let conversation = Program::of(&server).create(&json!({})).await;
+    let conversation = Api::of(&server).create(&json!({})).await;
     for base in BASES {
         let path = format!("{base}/conversations/{}/items/a", conversation.id);
         missing(ask(&server, Method::GET, &path)).await;
@@ -160,7 +160,7 @@ async fn figures_name_the_route_at_each_base_url(backend: Backend) {
     );
 }
 
-async fn pages_of_allowed_origins_reach_both_base_urls(backend: Backend) {
+async fn allowed_origins_can_use_both_base_urls(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_CORS_ORIGINS", "https://app.example.com")
         .start();
@@ -199,12 +199,12 @@ async fn pages_of_allowed_origins_reach_both_base_urls(backend: Backend) {
 
 over_both_stores!(
     both_base_urls_serve_the_same_conversations,
-    openai_paths_that_do_not_exist_are_refused_in_its_form,
-    paths_of_the_api_keep_their_errors,
-    the_document_lists_the_methods_of_each_path_of_another_protocol,
+    missing_openai_paths_get_openais_errors,
+    paths_of_the_http_api_keep_their_errors,
+    openapi_lists_the_methods_of_each_compatible_path,
 );
 
 with_own_servers!(
-    figures_name_the_route_at_each_base_url,
-    pages_of_allowed_origins_reach_both_base_urls,
+    statistics_name_the_route_at_each_base_url,
+    allowed_origins_can_use_both_base_urls,
 );

@@ -2,7 +2,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::kinds::{KINDS, kinds_of, with_kinds};
-use super::{Program, refused};
+use super::{Api, refused};
 use crate::http::over_both_stores;
 use crate::support::client::new_id;
 use crate::support::server::Server;
@@ -20,20 +20,20 @@ fn message(role: &str, text: &str) -> Value {
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
 }
 
-fn asked(upstream: &Upstream) -> String {
+fn last_messages(upstream: &Upstream) -> String {
     let request = upstream.requests().pop().unwrap();
     json!(request.messages()).to_string()
 }
 
-async fn compact(program: &Program, body: &Value) -> Value {
-    let compacted = program.post("/responses/compact", body).ok().await;
+async fn compact(api: &Api, body: &Value) -> Value {
+    let compacted = api.post("/responses/compact", body).ok().await;
     compacted.json()
 }
 
-async fn a_summary_of_the_model_stands_for_a_conversation(server: &Server) {
+async fn a_summary_by_the_model_replaces_a_conversation(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let input = json!([
         message("developer", "Be kind."),
         message("user", "I am Ada."),
@@ -46,7 +46,7 @@ async fn a_summary_of_the_model_stands_for_a_conversation(server: &Server) {
         upstream.script([Reply::text("Ada likes \"tea\"."), Reply::text("Tea.")]);
 
         let body = json!({"model": kind, "input": input, "instructions": "Be brief."});
-        let compacted = compact(&program, &body).await;
+        let compacted = compact(&api, &body).await;
 
         assert_eq!(compacted["object"], "response.compaction", "{compacted}");
         assert!(compacted["id"].as_str().unwrap().starts_with("resp_"));
@@ -63,55 +63,61 @@ async fn a_summary_of_the_model_stands_for_a_conversation(server: &Server) {
         }
         assert!(output[2]["id"].as_str().unwrap().starts_with("cmp_"));
         assert!(output[2]["encrypted_content"].is_string());
-        let (last, said) = (upstream.requests().pop().unwrap(), asked(&upstream));
-        assert!(last.user_text().contains("Summarize"), "{said}");
-        assert!(said.contains("tea") && !last.is_stream(), "{said}");
+        let (last, sent_text) = (upstream.requests().pop().unwrap(), last_messages(&upstream));
+        assert!(last.user_text().contains("Summarize"), "{sent_text}");
+        assert!(
+            sent_text.contains("tea") && !last.is_stream(),
+            "{sent_text}"
+        );
         assert!(last.body.to_string().contains("Be brief."));
 
         let mut next = output.clone();
         next.push(message("user", "So?"));
-        let answer = program.post("/responses", &json!({"model": kind, "input": next}));
+        let answer = api.post("/responses", &json!({"model": kind, "input": next}));
         let answer = answer.ok().await.json();
         assert_eq!(answer["output"][0]["content"][0]["text"], "Tea.");
-        let said = asked(&upstream);
-        assert!(said.contains(r#"Ada likes \"tea\"."#), "{said}");
+        let sent_text = last_messages(&upstream);
+        assert!(sent_text.contains(r#"Ada likes \"tea\"."#), "{sent_text}");
         assert!(
-            said.contains("I am Ada.") && !said.contains("Hello."),
-            "{said}"
+            sent_text.contains("I am Ada.") && !sent_text.contains("Hello."),
+            "{sent_text}"
         );
         let path = format!(
             "/responses/{}/input_items?order=asc",
             answer["id"].as_str().unwrap()
         );
-        let stored = program.ask(Method::GET, &path).ok().await.json();
+        let stored = api.ask(Method::GET, &path).ok().await.json();
         assert_eq!(stored["data"][2], output[2], "{stored}");
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was(server: &Server) {
+async fn a_conversation_is_compacted_up_to_a_response_without_changing_it(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.script(["One.", "Two.", "Up to one.", "Both."].map(Reply::text));
     let turn = |input: &str| {
         let body = json!({"model": "openai-chat", "conversation": id, "input": input});
-        program.post("/responses", &body)
+        api.post("/responses", &body)
     };
     let first = turn("first").ok().await.json();
     let second = turn("second").ok().await.json();
-    let conversation = program.conversation(first["conversation"]["id"].as_str().unwrap());
+    let conversation = api.conversation(first["conversation"]["id"].as_str().unwrap());
     let before = conversation.list("order=asc").await;
 
     let body =
         |response: &Value| json!({"model": "openai-chat", "previous_response_id": response["id"]});
-    let earlier = compact(&program, &body(&first)).await;
-    let said = asked(&upstream);
-    assert!(said.contains("One.") && !said.contains("second"), "{said}");
+    let earlier = compact(&api, &body(&first)).await;
+    let sent_text = last_messages(&upstream);
+    assert!(
+        sent_text.contains("One.") && !sent_text.contains("second"),
+        "{sent_text}"
+    );
     let mut with_input = body(&second);
     with_input["input"] = json!("third");
-    let later = compact(&program, &with_input).await;
+    let later = compact(&api, &with_input).await;
 
     assert_eq!(kinds_of(&earlier["output"]), ["message", "compaction"]);
     assert_eq!(earlier["output"][0], before["data"][0]);
@@ -125,7 +131,7 @@ async fn a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was(server
 async fn a_conversation_is_compacted_in_place(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.script(["One.", "Two.", "All so far.", "Three.", "Four."].map(Reply::text));
     let turn = |input: &str, more: Value| {
@@ -133,38 +139,38 @@ async fn a_conversation_is_compacted_in_place(server: &Server) {
         body.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let answer = program.post("/responses", &body);
+        let answer = api.post("/responses", &body);
         async { answer.ok().await.json() }
     };
     let first = turn("first", json!({"conversation": id})).await;
     let second = turn("second", json!({"conversation": id})).await;
-    let conversation = program.conversation(second["conversation"]["id"].as_str().unwrap());
+    let conversation = api.conversation(second["conversation"]["id"].as_str().unwrap());
 
     let body = json!({"model": "openai-chat", "conversation": conversation.id});
-    let compacted = compact(&program, &body).await;
+    let compacted = compact(&api, &body).await;
 
     assert_eq!(kinds_of(&compacted["output"]), ["compaction"]);
-    let said = asked(&upstream);
-    assert!(said.contains("first") && said.contains("Two."), "{said}");
+    let sent_text = last_messages(&upstream);
+    assert!(
+        sent_text.contains("first") && sent_text.contains("Two."),
+        "{sent_text}"
+    );
     let list = conversation.list("order=asc").await;
     assert_eq!(list["data"], compacted["output"]);
     // a retry neither calls the model nor changes anything
-    assert_eq!(
-        compact(&program, &body).await["output"],
-        compacted["output"]
-    );
+    assert_eq!(compact(&api, &body).await["output"], compacted["output"]);
     assert_eq!(conversation.list("order=asc").await, list);
     // when the last response is continued, the model gets the summary
     let third = turn("third", json!({"previous_response_id": second["id"]})).await;
     assert_eq!(third["conversation"], second["conversation"]);
-    let said = asked(&upstream);
+    let sent_text = last_messages(&upstream);
     assert!(
-        said.contains("All so far.") && !said.contains("One."),
-        "{said}"
+        sent_text.contains("All so far.") && !sent_text.contains("One."),
+        "{sent_text}"
     );
     let earlier =
         json!({"model": "openai-chat", "input": "x", "previous_response_id": first["id"]});
-    let refused = program.post("/responses", &earlier);
+    let refused = api.post("/responses", &earlier);
     self::refused(
         refused,
         400,
@@ -178,23 +184,23 @@ async fn a_conversation_is_compacted_in_place(server: &Server) {
         ["compaction", "message", "message"]
     );
     let with_input = json!({"model": "openai-chat", "conversation": conversation.id, "input": "x"});
-    let refused = program.post("/responses/compact", &with_input);
+    let refused = api.post("/responses/compact", &with_input);
     self::refused(refused, 400, Some("unsupported_parameter"), Some("input")).await;
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_repeat_with_a_key_gets_the_summary_that_is_stored(server: &Server) {
+async fn a_repeat_with_a_key_returns_the_stored_summary(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
-    let conversation = program.create(&json!({})).await;
+    let api = Api::of(&server);
+    let conversation = api.create(&json!({})).await;
     let items = json!([message("user", "one"), message("user", "two")]);
     conversation.add(&items).ok().await;
     upstream.script([Reply::text("Both."), Reply::text("Both too.")]);
     let gate = upstream.hold();
     let body = json!({"model": "openai-chat", "conversation": conversation.id});
     let ask = |body: &Value| {
-        let request = program.post("/responses/compact", body);
+        let request = api.post("/responses/compact", body);
         request.header("idempotency-key", "once")
     };
     let opening = async {
@@ -221,20 +227,20 @@ async fn a_repeat_with_a_key_gets_the_summary_that_is_stored(server: &Server) {
     refused(ask(&other), 422, Some("idempotency_key_reused"), None).await;
 }
 
-async fn what_no_summary_can_stand_for_is_refused_before_the_upstream_is_asked(server: &Server) {
+async fn items_that_cannot_be_summarized_are_rejected_before_the_upstream_call(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let call = json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"});
     let foreign = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": FOREIGN});
     for item in [call, foreign] {
-        let conversation = program.create(&json!({})).await;
+        let conversation = api.create(&json!({})).await;
         let items = json!([message("user", "one"), item]);
         conversation.add(&items).ok().await;
         let before = conversation.list("order=asc").await;
         let body = json!({"model": "openai-chat", "conversation": conversation.id});
 
-        let request = program.post("/responses/compact", &body);
+        let request = api.post("/responses/compact", &body);
         let param = Some("conversation");
         refused(request, 400, Some("unsupported_value"), param).await;
 
@@ -243,11 +249,11 @@ async fn what_no_summary_can_stand_for_is_refused_before_the_upstream_is_asked(s
     assert_eq!(upstream.count(), 0);
 }
 
-async fn items_that_come_while_the_model_summarizes_stay(server: &Server) {
+async fn items_added_during_a_compaction_are_kept(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
-    let conversation = program.create(&json!({})).await;
+    let api = Api::of(&server);
+    let conversation = api.create(&json!({})).await;
     let items = |texts: &[&str]| {
         let items = texts.iter().map(|text| message("user", text));
         Value::from(items.collect::<Vec<_>>())
@@ -256,7 +262,7 @@ async fn items_that_come_while_the_model_summarizes_stay(server: &Server) {
     upstream.script([Reply::text("Both.")]);
     let gate = upstream.hold();
     let body = json!({"model": "openai-chat", "conversation": conversation.id});
-    let compacting = program.post("/responses/compact", &body);
+    let compacting = api.post("/responses/compact", &body);
     let adding = async {
         gate.waiting(1).await;
         conversation.add(&items(&["three"])).ok().await;
@@ -272,31 +278,31 @@ async fn items_that_come_while_the_model_summarizes_stay(server: &Server) {
     assert_eq!(list["data"][1]["content"][0]["text"], "three");
 }
 
-async fn a_conversation_reads_a_compaction_in_later_turns(server: &Server) {
+async fn later_responses_read_a_compaction(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
-    let conversation = program.create(&json!({})).await;
+    let api = Api::of(&server);
+    let conversation = api.create(&json!({})).await;
     upstream.script(["Ada likes tea.", "Yes.", "Still."].map(Reply::text));
     let body = json!({"model": "anthropic", "input": "I like tea."});
-    let compacted = compact(&program, &body).await;
+    let compacted = compact(&api, &body).await;
     conversation.add(&compacted["output"]).ok().await;
 
     for _ in 0..2 {
         let body =
             json!({"model": "openai-chat", "conversation": conversation.id, "input": "Tea?"});
-        program.post("/responses", &body).ok().await;
+        api.post("/responses", &body).ok().await;
 
-        let said = asked(&upstream);
-        assert!(said.contains("Ada likes tea."), "{said}");
+        let sent_text = last_messages(&upstream);
+        assert!(sent_text.contains("Ada likes tea."), "{sent_text}");
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn an_upstream_that_compacts_makes_the_items_and_reads_them(server: &Server) {
+async fn an_upstream_with_compaction_creates_and_reads_the_items(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let compaction = json!({"id": "cmp_1", "type": "compaction", "encrypted_content": FOREIGN});
     let output = json!([message("user", "I am Ada."), compaction]);
     upstream.serve(
@@ -309,7 +315,7 @@ async fn an_upstream_that_compacts_makes_the_items_and_reads_them(server: &Serve
 
     let body =
         json!({"model": "openai-responses", "input": "I am Ada.", "instructions": "Be brief."});
-    let compacted = compact(&program, &body).await;
+    let compacted = compact(&api, &body).await;
 
     assert_eq!(compacted["output"], output);
     assert_eq!(compacted["usage"]["total_tokens"], 13);
@@ -328,7 +334,7 @@ async fn an_upstream_that_compacts_makes_the_items_and_reads_them(server: &Serve
     upstream.script([Reply::text("Ada.")]);
     let mut input = output.as_array().unwrap().clone();
     input.push(message("user", "Who am I?"));
-    let ask = |kind: &str| program.post("/responses", &json!({"model": kind, "input": input}));
+    let ask = |kind: &str| api.post("/responses", &json!({"model": kind, "input": input}));
     ask("openai-responses").ok().await;
     let sent = upstream.requests().pop().unwrap();
     assert_eq!(sent.messages()[1], compaction);
@@ -339,10 +345,10 @@ async fn an_upstream_that_compacts_makes_the_items_and_reads_them(server: &Serve
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+async fn invalid_requests_are_rejected_before_the_upstream_is_called(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let lost = "resp_00000000000000000000000000000000";
     for (body, status, code, param) in [
         (
@@ -407,12 +413,12 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
         ),
     ] {
         let param = Some(param).filter(|param| !param.is_empty());
-        let request = program.post("/responses/compact", &body);
+        let request = api.post("/responses/compact", &body);
         refused(request, status, Some(code), param).await;
     }
     for path in ["/responses/compact", "/responses/input_tokens"] {
         for method in [Method::GET, Method::DELETE] {
-            let answer = program.ask(method, path).send().await;
+            let answer = api.ask(method, path).send().await;
             super::refusal(&answer, 405, Some("method_not_allowed"), None);
             assert_eq!(answer.header("allow"), Some("POST"));
         }
@@ -420,10 +426,10 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
     assert_eq!((upstream.count(), upstream.operations().len()), (0, 0));
 }
 
-async fn a_summary_that_is_cut_off_or_empty_is_a_failure(server: &Server) {
+async fn a_truncated_or_empty_summary_is_a_failure(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for (reply, status, code) in [
         (Reply::finish("length"), 502, "upstream_malformed"),
         (Reply::text(" "), 502, "upstream_malformed"),
@@ -434,21 +440,21 @@ async fn a_summary_that_is_cut_off_or_empty_is_a_failure(server: &Server) {
     ] {
         upstream.script([reply]);
         let body = json!({"model": "openai-chat", "input": "a"});
-        let request = program.post("/responses/compact", &body);
+        let request = api.post("/responses/compact", &body);
         refused(request, status, Some(code), None).await;
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
 over_both_stores! {
-    a_summary_of_the_model_stands_for_a_conversation,
-    a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was,
+    a_summary_by_the_model_replaces_a_conversation,
+    a_conversation_is_compacted_up_to_a_response_without_changing_it,
     a_conversation_is_compacted_in_place,
-    a_repeat_with_a_key_gets_the_summary_that_is_stored,
-    what_no_summary_can_stand_for_is_refused_before_the_upstream_is_asked,
-    items_that_come_while_the_model_summarizes_stay,
-    a_conversation_reads_a_compaction_in_later_turns,
-    an_upstream_that_compacts_makes_the_items_and_reads_them,
-    wrong_requests_are_refused_before_the_upstream_is_asked,
-    a_summary_that_is_cut_off_or_empty_is_a_failure,
+    a_repeat_with_a_key_returns_the_stored_summary,
+    items_that_cannot_be_summarized_are_rejected_before_the_upstream_call,
+    items_added_during_a_compaction_are_kept,
+    later_responses_read_a_compaction,
+    an_upstream_with_compaction_creates_and_reads_the_items,
+    invalid_requests_are_rejected_before_the_upstream_is_called,
+    a_truncated_or_empty_summary_is_a_failure,
 }

@@ -2,22 +2,22 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Map, json};
 
-use super::{Program, missing, refused};
+use super::{Api, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
 async fn a_conversation_is_a_thread(server: &Server) {
-    let program = Program::of(server);
+    let api = Api::of(server);
     let body = json!({"metadata": {"topic": "demo"}, "items": [{"role": "user", "content": "hi"}]});
 
-    let answer = program.post("/conversations", &body).ok().await;
+    let answer = api.post("/conversations", &body).ok().await;
 
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("x-request-id"), answer.header("x-session-id"));
     let object = answer.json();
     assert_eq!(object["object"], "conversation");
     assert_eq!(object["metadata"], json!({"topic": "demo"}));
-    let conversation = program.conversation(object["id"].as_str().unwrap());
+    let conversation = api.conversation(object["id"].as_str().unwrap());
     assert_eq!(conversation.object().await, object);
     let thread = conversation.at_v1(Method::GET, "").ok().await.json();
     assert_eq!(thread["metadata"], object["metadata"]);
@@ -34,14 +34,14 @@ async fn a_conversation_is_a_thread(server: &Server) {
     assert_eq!(history["items"][0]["value"], list["data"][0]);
 }
 
-async fn an_empty_create_and_null_mean_the_same(server: &Server) {
-    let program = Program::of(server);
+async fn null_members_equal_an_empty_create(server: &Server) {
+    let api = Api::of(server);
     for body in [
         json!({}),
         json!({"items": null, "metadata": null}),
         json!({"items": []}),
     ] {
-        let conversation = program.create(&body).await;
+        let conversation = api.create(&body).await;
         assert_eq!(conversation.object().await["metadata"], json!({}));
         let empty = json!({
             "object": "list", "data": [], "first_id": null, "last_id": null, "has_more": false
@@ -50,20 +50,18 @@ async fn an_empty_create_and_null_mean_the_same(server: &Server) {
     }
 }
 
-async fn a_rejected_item_leaves_no_conversation(server: &Server) {
-    let program = Program::of(server);
+async fn a_rejected_item_creates_no_conversation(server: &Server) {
+    let api = Api::of(server);
     let items = json!([{"type": "x", "id": "a", "n": 1}, {"type": "x", "id": "a", "n": 2}]);
-    let create = program.post("/conversations", &json!({"items": items}));
+    let create = api.post("/conversations", &json!({"items": items}));
     let create = create.header("idempotency-key", format!("{:x}", rand::random::<u128>()));
 
     refused(create, 400, Some("item_id_reused"), Some("items[1].id")).await;
 }
 
 async fn an_update_replaces_all_metadata(server: &Server) {
-    let program = Program::of(server);
-    let conversation = program
-        .create(&json!({"metadata": {"a": "1", "b": "2"}}))
-        .await;
+    let api = Api::of(server);
+    let conversation = api.create(&json!({"metadata": {"a": "1", "b": "2"}})).await;
     let before = conversation.object().await;
 
     let update = conversation.post("", &json!({"metadata": {"c": "3"}}));
@@ -87,8 +85,8 @@ async fn an_update_replaces_all_metadata(server: &Server) {
     assert_eq!(cleared.json()["metadata"], json!({}));
 }
 
-async fn updates_at_once_are_all_done(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn concurrent_updates_are_all_applied(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let full = |number: u32| json!({"metadata": {"n": number.to_string(), "x": "x".repeat(512)}});
 
     let updates = (0..50).map(|number| conversation.post("", &full(number)).ok());
@@ -102,11 +100,9 @@ async fn updates_at_once_are_all_done(server: &Server) {
     assert_eq!(version["version"], 51);
 }
 
-async fn a_deleted_conversation_is_gone_for_every_call(server: &Server) {
-    let program = Program::of(server);
-    let conversation = program
-        .create(&json!({"items": [super::message("a")]}))
-        .await;
+async fn a_deleted_conversation_is_missing_for_every_call(server: &Server) {
+    let api = Api::of(server);
+    let conversation = api.create(&json!({"items": [super::message("a")]})).await;
 
     let deleted = conversation.ask(Method::DELETE, "").ok().await.json();
 
@@ -122,29 +118,25 @@ async fn a_deleted_conversation_is_gone_for_every_call(server: &Server) {
         "%FF",
         "thrd_1",
     ] {
-        let gone = program.conversation(id);
-        missing(gone.ask(Method::GET, "")).await;
-        missing(gone.post("", &json!({"metadata": {}}))).await;
-        missing(gone.add(&json!([super::message("b")]))).await;
-        missing(gone.ask(Method::GET, "/items")).await;
-        missing(gone.ask(Method::GET, "/items?order=asc&after=a")).await;
-        missing(gone.ask(Method::GET, "/items/a")).await;
-        missing(gone.delete("a")).await;
-        missing(gone.ask(Method::DELETE, "")).await;
+        let absent = api.conversation(id);
+        missing(absent.ask(Method::GET, "")).await;
+        missing(absent.post("", &json!({"metadata": {}}))).await;
+        missing(absent.add(&json!([super::message("b")]))).await;
+        missing(absent.ask(Method::GET, "/items")).await;
+        missing(absent.ask(Method::GET, "/items?order=asc&after=a")).await;
+        missing(absent.ask(Method::GET, "/items/a")).await;
+        missing(absent.delete("a")).await;
+        missing(absent.ask(Method::DELETE, "")).await;
     }
-    let thread = program
-        .conversation(&never)
-        .at_v1(Method::GET, "")
-        .ok()
-        .await;
+    let thread = api.conversation(&never).at_v1(Method::GET, "").ok().await;
     assert_eq!(thread.json()["exists"], false, "no call makes a thread");
 }
 
 over_both_stores!(
     a_conversation_is_a_thread,
-    an_empty_create_and_null_mean_the_same,
-    a_rejected_item_leaves_no_conversation,
+    null_members_equal_an_empty_create,
+    a_rejected_item_creates_no_conversation,
     an_update_replaces_all_metadata,
-    updates_at_once_are_all_done,
-    a_deleted_conversation_is_gone_for_every_call,
+    concurrent_updates_are_all_applied,
+    a_deleted_conversation_is_missing_for_every_call,
 );

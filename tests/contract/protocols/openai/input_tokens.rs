@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::with_kinds;
-use super::{Program, missing, refused};
+use super::{Api, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::client::new_id;
 use crate::support::server::Server;
@@ -24,22 +24,22 @@ fn function() -> Value {
     json!({"type": "function", "name": "look", "parameters": {"type": "object"}})
 }
 
-async fn the_upstream_of_the_model_counts(server: &Server) {
+async fn the_models_upstream_counts_tokens(server: &Server) {
     let upstream = counting().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for (kind, path) in COUNTS {
         let body = json!({
             "model": kind, "input": "How many?", "instructions": "Be brief.", "tools": [function()],
             "max_output_tokens": 5, "temperature": 0.5, "store": true,
         });
 
-        let counted = program.post("/responses/input_tokens", &body).ok().await;
+        let counted = api.post("/responses/input_tokens", &body).ok().await;
 
         let expected = json!({"object": "response.input_tokens", "input_tokens": 11});
         assert_eq!(counted.json(), expected, "{kind}");
-        let (asked, sent) = upstream.operations().pop().unwrap();
-        assert_eq!(asked, path);
+        let (called, sent) = upstream.operations().pop().unwrap();
+        assert_eq!(called, path);
         assert_eq!(sent["model"], kind);
         let text = sent.to_string();
         for part in ["How many?", "Be brief.", "look"] {
@@ -59,16 +59,16 @@ async fn the_upstream_of_the_model_counts(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn the_conversation_counts_too(server: &Server) {
+async fn the_conversation_is_counted_too(server: &Server) {
     let upstream = counting().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.script([Reply::text("One."), Reply::text("Two.")]);
     let mut responses = Vec::new();
     for input in ["first", "second"] {
         let body = json!({"model": "anthropic", "conversation": id, "input": input});
-        responses.push(program.post("/responses", &body).ok().await.json());
+        responses.push(api.post("/responses", &body).ok().await.json());
     }
     for (more, has_second) in [
         (json!({"conversation": id}), true),
@@ -80,7 +80,7 @@ async fn the_conversation_counts_too(server: &Server) {
         for (kind, _) in COUNTS {
             let mut body = more.clone();
             body["model"] = json!(kind);
-            program.post("/responses/input_tokens", &body).ok().await;
+            api.post("/responses/input_tokens", &body).ok().await;
 
             let (_, sent) = upstream.operations().pop().unwrap();
             let sent = sent.to_string();
@@ -95,18 +95,18 @@ async fn the_conversation_counts_too(server: &Server) {
     }
     let unknown =
         json!({"model": "anthropic", "conversation": "conv_00000000000000000000000000000000"});
-    missing(program.post("/responses/input_tokens", &unknown)).await;
+    missing(api.post("/responses/input_tokens", &unknown)).await;
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_count_is_never_guessed(server: &Server) {
+async fn a_count_is_never_estimated(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     // upstreams of these kinds have no operation that counts tokens
     for kind in ["openai-chat", "openai-responses", "anthropic"] {
         let body = json!({"model": kind, "input": "How many?"});
-        let request = program.post("/responses/input_tokens", &body);
+        let request = api.post("/responses/input_tokens", &body);
         refused(request, 400, Some("unsupported_value"), Some("model")).await;
     }
     for (body, code, param) in [
@@ -117,17 +117,17 @@ async fn a_count_is_never_guessed(server: &Server) {
             "input",
         ),
     ] {
-        let request = program.post("/responses/input_tokens", &body);
+        let request = api.post("/responses/input_tokens", &body);
         refused(request, 400, Some(code), Some(param)).await;
     }
     upstream.serve("/v1/messages/count_tokens", json!({"input_tokens": "many"}));
     let body = json!({"model": "anthropic", "input": "a"});
-    let request = program.post("/responses/input_tokens", &body);
+    let request = api.post("/responses/input_tokens", &body);
     refused(request, 502, Some("upstream_malformed"), None).await;
 }
 
 over_both_stores! {
-    the_upstream_of_the_model_counts,
-    the_conversation_counts_too,
-    a_count_is_never_guessed,
+    the_models_upstream_counts_tokens,
+    the_conversation_is_counted_too,
+    a_count_is_never_estimated,
 }

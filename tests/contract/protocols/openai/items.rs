@@ -2,7 +2,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Program, ids, message, missing, refused};
+use super::{Api, ids, message, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
@@ -40,8 +40,8 @@ const KINDS: [(&str, &str); 30] = [
     ("constructor", "item_"),
 ];
 
-async fn items_of_all_kinds_come_back_as_they_were_sent(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn items_of_all_types_are_returned_unchanged(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let (mut sent, mut added) = (Vec::new(), Vec::new());
     for (kind, _) in KINDS {
         sent.push(json!({
@@ -73,7 +73,7 @@ async fn items_of_all_kinds_come_back_as_they_were_sent(server: &Server) {
 }
 
 async fn numbers_and_unknown_members_survive_as_text(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     let item = r#"{"type":"x","b":9007199254740993,"a":[1.0,1e400],"b":"\ud800","id":"a"}"#;
     let body = format!(r#"{{"items" : [ {item} ], "extra": 1}}"#);
 
@@ -89,7 +89,7 @@ async fn numbers_and_unknown_members_survive_as_text(server: &Server) {
 }
 
 async fn an_item_with_its_own_id_is_added_once(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     let both = json!([message("a"), message("b")]);
 
     conversation.add(&json!([message("a")])).ok().await;
@@ -105,8 +105,8 @@ async fn an_item_with_its_own_id_is_added_once(server: &Server) {
     assert_eq!(ids(&conversation.list("order=asc").await), ["a", "b"]);
 }
 
-async fn equal_messages_without_ids_are_two(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn equal_messages_without_ids_are_distinct(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let yes = json!([{"role": "user", "content": "yes"}]);
 
     let first = conversation.add(&yes).ok().await.json();
@@ -125,11 +125,11 @@ async fn equal_messages_without_ids_are_two(server: &Server) {
     );
 }
 
-async fn an_item_is_deleted_by_one_of_six(server: &Server) {
-    let conversation = Program::of(server)
+async fn one_of_six_concurrent_deletions_succeeds(server: &Server) {
+    let conversation = Api::of(server)
         .create(&json!({"metadata": {"a": "b"}}))
         .await;
-    conversation.say(&["a", "b", "c"]).await;
+    conversation.add_messages(&["a", "b", "c"]).await;
 
     let answers = join_all((0..6).map(|_| conversation.delete("b").send())).await;
 
@@ -144,7 +144,7 @@ async fn an_item_is_deleted_by_one_of_six(server: &Server) {
     missing(conversation.delete("never")).await;
     missing(conversation.delete("%20")).await;
     assert_eq!(ids(&conversation.list("order=asc").await), ["a", "c"]);
-    conversation.say(&["b"]).await;
+    conversation.add_messages(&["b"]).await;
     assert_eq!(ids(&conversation.list("order=asc").await), ["a", "c", "b"]);
     for id in ["a", "b", "c"] {
         conversation.delete(id).ok().await;
@@ -153,7 +153,7 @@ async fn an_item_is_deleted_by_one_of_six(server: &Server) {
 }
 
 async fn ids_are_percent_encoded_in_paths(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     let id = r#"a/b?%41"\"#;
     let item = json!({"type": "x", "id": id});
     conversation.add(&json!([item, message("z")])).ok().await;
@@ -170,8 +170,8 @@ async fn ids_are_percent_encoded_in_paths(server: &Server) {
     missing(conversation.delete(path)).await;
 }
 
-async fn values_that_back_ends_append_are_items_too(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn values_appended_by_back_ends_are_items(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let body = json!({"items": [{"id": "a", "value": [1]}, {"id": "b", "value": {"type": "x"}}]});
     let append = conversation.at_v1(Method::POST, "/history");
     append.json(&body.to_string()).ok().await;
@@ -186,11 +186,11 @@ async fn values_that_back_ends_append_are_items_too(server: &Server) {
 }
 
 over_both_stores!(
-    items_of_all_kinds_come_back_as_they_were_sent,
+    items_of_all_types_are_returned_unchanged,
     numbers_and_unknown_members_survive_as_text,
     an_item_with_its_own_id_is_added_once,
-    equal_messages_without_ids_are_two,
-    an_item_is_deleted_by_one_of_six,
+    equal_messages_without_ids_are_distinct,
+    one_of_six_concurrent_deletions_succeeds,
     ids_are_percent_encoded_in_paths,
-    values_that_back_ends_append_are_items_too,
+    values_appended_by_back_ends_are_items,
 );

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::Program;
+use super::Api;
 use super::responses::PATIENCE_MS;
 use crate::http::over_both_stores;
 use crate::support::client::new_id;
@@ -35,10 +35,10 @@ pub(super) fn kinds_of(items: &Value) -> Vec<&str> {
     items.map(|item| item["type"].as_str().unwrap()).collect()
 }
 
-async fn a_turn_runs_state_tools_over_each_kind(server: &Server) {
+async fn a_response_runs_state_tools_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         let id = new_id();
         let increment = || Call::new("kv_increment", r#"{"key":"a/n"}"#);
@@ -60,7 +60,7 @@ async fn a_turn_runs_state_tools_over_each_kind(server: &Server) {
                 "reasoning": {"effort": "low"},
                 "input": input,
             });
-            program.post("/responses", &body)
+            api.post("/responses", &body)
         };
 
         let answer = ask("Count.").ok().await.json();
@@ -96,12 +96,12 @@ async fn a_turn_runs_state_tools_over_each_kind(server: &Server) {
     }
 }
 
-async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Server) {
+async fn the_last_step_offers_no_tools_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream)
         .set("THREADKEEP_RESPONSE_MAX_STEPS", 2)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         upstream.script([
             Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
@@ -111,7 +111,7 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
             "model": kind, "tools": state_tools(), "tool_choice": "required", "input": "Count.",
         });
 
-        let answer = program.post("/responses", &body).ok().await.json();
+        let answer = api.post("/responses", &body).ok().await.json();
 
         assert_eq!(
             answer["incomplete_details"]["reason"], "max_tool_calls",
@@ -123,10 +123,10 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
 }
 
 /// A model may return no text after it receives the results of its calls.
-async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
+async fn an_empty_answer_after_calls_completes_the_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         for is_streamed in [false, true] {
             let id = new_id();
@@ -139,7 +139,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
                 let body = json!({
                     "model": kind, "conversation": id, "tools": state_tools(), "input": input, "stream": is_streamed,
                 });
-                program.post("/responses", &body)
+                api.post("/responses", &body)
             };
 
             let answer = ask("Count.", is_streamed).ok().await.text();
@@ -162,7 +162,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
             let next = ask("How many?", false).ok().await.json();
             assert_eq!(next["status"], "completed", "{kind}: {next}");
             let conversation = next["conversation"]["id"].as_str().unwrap();
-            let items = program.conversation(conversation).list("order=asc").await;
+            let items = api.conversation(conversation).list("order=asc").await;
             let all = ["message", "mcp_call", "message", "message", "message"];
             assert_eq!(kinds_of(&items["data"]), all, "{kind}");
         }
@@ -173,7 +173,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
             {"type": "function_call", "call_id": "a", "name": "look", "arguments": ""},
             {"type": "function_call_output", "call_id": "a", "output": "nothing"},
         ]});
-        let answer = program.post("/responses", &body).ok().await.json();
+        let answer = api.post("/responses", &body).ok().await.json();
         assert_eq!(answer["status"], "completed", "{kind}: {answer}");
     }
     assert_eq!(upstream.faults(), [""; 0]);
@@ -182,7 +182,7 @@ async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
 async fn a_call_without_arguments_has_an_empty_object(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         for is_streamed in [false, true] {
             upstream.script([Reply::calls([Call::new("look", "")])]);
@@ -191,7 +191,7 @@ async fn a_call_without_arguments_has_an_empty_object(server: &Server) {
             let body =
                 json!({"model": kind, "input": "Look.", "tools": [look], "stream": is_streamed});
 
-            let answer = program.post("/responses", &body).ok().await.text();
+            let answer = api.post("/responses", &body).ok().await.text();
 
             let arguments = match is_streamed {
                 false => serde_json::from_str::<Value>(&answer).unwrap()["output"][0]["arguments"]
@@ -212,12 +212,12 @@ async fn a_call_without_arguments_has_an_empty_object(server: &Server) {
     }
 }
 
-async fn each_failure_has_its_error_over_each_kind(server: &Server) {
+async fn each_failure_has_its_error_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         for (reply, status, code) in [
             (
@@ -240,7 +240,7 @@ async fn each_failure_has_its_error_over_each_kind(server: &Server) {
         ] {
             upstream.script([reply]);
             let body = json!({"model": kind, "input": "hi"});
-            let answer = program.post("/responses", &body).send().await;
+            let answer = api.post("/responses", &body).send().await;
             let text = answer.text();
             assert_eq!(answer.status, status, "{kind} {code}: {text}");
             assert_eq!(answer.json()["error"]["code"], code, "{text}");
@@ -252,17 +252,17 @@ async fn each_failure_has_its_error_over_each_kind(server: &Server) {
         ] {
             upstream.script([Reply::finish(reason)]);
             let body = json!({"model": kind, "input": "hi"});
-            let answer = program.post("/responses", &body).ok().await.json();
+            let answer = api.post("/responses", &body).ok().await.json();
             assert_eq!(answer["incomplete_details"]["reason"], expected, "{kind}");
         }
         assert_eq!(upstream.faults(), [""; 0], "{kind}");
     }
 }
 
-async fn a_conversation_goes_on_at_another_kind(server: &Server) {
+async fn a_conversation_continues_at_another_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     for kind in KINDS.into_iter().chain(KINDS) {
         upstream.script([
@@ -273,7 +273,7 @@ async fn a_conversation_goes_on_at_another_kind(server: &Server) {
             "model": kind, "conversation": id, "tools": state_tools(), "input": "Count.",
         });
 
-        let answer = program.post("/responses", &body).ok().await.json();
+        let answer = api.post("/responses", &body).ok().await.json();
 
         assert_eq!(answer["status"], "completed", "{kind}: {answer}");
     }
@@ -283,10 +283,10 @@ async fn a_conversation_goes_on_at_another_kind(server: &Server) {
 }
 
 over_both_stores! {
-    a_turn_runs_state_tools_over_each_kind,
-    the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind,
-    an_empty_answer_after_calls_completes_the_turn,
+    a_response_runs_state_tools_with_each_upstream_kind,
+    the_last_step_offers_no_tools_with_each_upstream_kind,
+    an_empty_answer_after_calls_completes_the_response,
     a_call_without_arguments_has_an_empty_object,
-    each_failure_has_its_error_over_each_kind,
-    a_conversation_goes_on_at_another_kind,
+    each_failure_has_its_error_with_each_upstream_kind,
+    a_conversation_continues_at_another_upstream_kind,
 }

@@ -22,15 +22,15 @@ use crate::support::client::{Answer, Client, Request};
 use crate::support::server::{API_SECRET, Server};
 
 #[derive(Debug, Clone)]
-struct Program(Client);
+struct Api(Client);
 
 #[derive(Debug, Clone)]
 struct Conversation {
-    program: Program,
+    api: Api,
     id: String,
 }
 
-impl Program {
+impl Api {
     fn of(server: &Server) -> Self {
         Self(server.client())
     }
@@ -51,7 +51,7 @@ impl Program {
 
     fn conversation(&self, id: &str) -> Conversation {
         Conversation {
-            program: self.clone(),
+            api: self.clone(),
             id: id.into(),
         }
     }
@@ -60,7 +60,7 @@ impl Program {
 impl Conversation {
     fn ask(&self, method: Method, path: &str) -> Request {
         let path = format!("/conversations/{}{path}", self.id);
-        self.program.ask(method, &path)
+        self.api.ask(method, &path)
     }
 
     fn post(&self, path: &str, body: &Value) -> Request {
@@ -71,7 +71,7 @@ impl Conversation {
         self.post("/items", &json!({"items": items}))
     }
 
-    async fn say(&self, ids: &[&str]) {
+    async fn add_messages(&self, ids: &[&str]) {
         for ids in ids.chunks(20) {
             let items: Vec<_> = ids.iter().map(|id| message(id)).collect();
             self.add(&json!(items)).ok().await;
@@ -94,7 +94,7 @@ impl Conversation {
     fn at_v1(&self, method: Method, path: &str) -> Request {
         let id = self.id.strip_prefix("conv_").unwrap();
         let path = format!("/v1/threads/thrd_{id}{path}");
-        self.program.0.request(method, &path).bearer(API_SECRET)
+        self.api.0.request(method, &path).bearer(API_SECRET)
     }
 }
 
@@ -120,22 +120,22 @@ fn ids(list: &Value) -> Vec<String> {
 }
 
 fn refusal(answer: &Answer, status: u16, code: Option<&str>, param: Option<&str>) -> String {
-    let found = format!("{} {}", answer.status, answer.text());
-    assert_eq!(answer.status, status, "{found}");
+    let reply = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{reply}");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.header("x-request-id"), answer.header("x-session-id"));
     assert!(answer.header("x-request-id").is_some());
     let body = answer.json();
     let error = body["error"].as_object().unwrap();
-    assert_eq!(error.len(), 4, "{found}");
-    assert_eq!(error["code"].as_str(), code, "{found}");
-    assert_eq!(error["param"].as_str(), param, "{found}");
+    assert_eq!(error.len(), 4, "{reply}");
+    assert_eq!(error["code"].as_str(), code, "{reply}");
+    assert_eq!(error["param"].as_str(), param, "{reply}");
     let kind = match status {
         429 => "requests",
         500.. => "server_error",
         _ => "invalid_request_error",
     };
-    assert_eq!(error["type"], kind, "{found}");
+    assert_eq!(error["type"], kind, "{reply}");
     error["message"].as_str().unwrap().to_owned()
 }
 

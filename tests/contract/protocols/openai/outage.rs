@@ -3,19 +3,19 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::{Program, ids, message, refusal};
+use super::{Api, ids, message, refusal};
 use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 #[tokio::test]
-async fn a_store_that_hangs_says_whether_to_retry() {
+async fn errors_of_a_hanging_store_state_whether_to_retry() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
         .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
-    let conversation = Program::of(&server).create(&json!({})).await;
+    let conversation = Api::of(&server).create(&json!({})).await;
     redis.suspend();
 
     let add = || conversation.add(&json!([message("a")]));
@@ -33,10 +33,14 @@ async fn a_store_that_hangs_says_whether_to_retry() {
     }
     until(async || conversation.ask(Method::GET, "/items").send().await.status == 200).await;
     let page = conversation.list("").await;
-    assert_eq!(ids(&page), ["a"], "both writes were done, and are one");
+    assert_eq!(
+        ids(&page),
+        ["a"],
+        "both writes took effect and added one item"
+    );
 }
 
-async fn add_unheard(server: &Server, id: &str, items: &Value, header: &str) -> TcpStream {
+async fn add_without_reading(server: &Server, id: &str, items: &Value, header: &str) -> TcpStream {
     let body = json!({"items": items}).to_string();
     let request = format!(
         "POST /v1/conversations/{id}/items HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {API_SECRET}\r\n\
@@ -49,16 +53,17 @@ async fn add_unheard(server: &Server, id: &str, items: &Value, header: &str) -> 
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_repeated_by_its_key_or_by_the_ids() {
+async fn a_write_with_a_lost_answer_is_repeated_by_key_or_by_ids() {
     let server = Server::shared(Backend::Redis);
-    let conversation = Program::of(&server).create(&json!({})).await;
+    let conversation = Api::of(&server).create(&json!({})).await;
     let yes = json!([{"role": "user", "content": "yes"}]);
     let count = async || ids(&conversation.list("").await).len();
 
-    let link = add_unheard(&server, &conversation.id, &yes, "idempotency-key: yes\r\n").await;
+    let link =
+        add_without_reading(&server, &conversation.id, &yes, "idempotency-key: yes\r\n").await;
     while count().await < 1 {}
     drop(link);
-    let link = add_unheard(&server, &conversation.id, &json!([message("a")]), "").await;
+    let link = add_without_reading(&server, &conversation.id, &json!([message("a")]), "").await;
     while count().await < 2 {}
     drop(link);
 

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{Conversation, Program, ids, message, refused};
+use super::{Api, Conversation, ids, message, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
@@ -18,10 +18,10 @@ async fn walk(conversation: &Conversation, query: &str) -> (Vec<String>, usize) 
 }
 
 async fn pages_follow_each_other_in_both_directions(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     let mut all: Vec<_> = (0..250).map(|number| format!("i{number:03}")).collect();
     let texts: Vec<_> = all.iter().map(String::as_str).collect();
-    conversation.say(&texts).await;
+    conversation.add_messages(&texts).await;
 
     for (query, pages) in [("limit=100", 3), ("limit=50", 5), ("limit=7", 36), ("", 13)] {
         let ascending = walk(&conversation, &format!("{query}&order=asc")).await;
@@ -34,9 +34,9 @@ async fn pages_follow_each_other_in_both_directions(server: &Server) {
     }
 }
 
-async fn a_deleted_item_still_marks_its_position(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
-    conversation.say(&["a", "b", "c", "d", "e"]).await;
+async fn a_deleted_item_is_still_a_valid_cursor(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
+    conversation.add_messages(&["a", "b", "c", "d", "e"]).await;
     for id in ["c", "e", "a"] {
         conversation.delete(id).ok().await;
     }
@@ -55,12 +55,12 @@ async fn a_deleted_item_still_marks_its_position(server: &Server) {
         conversation.delete(id).ok().await;
     }
     assert_eq!(ids(&conversation.list("order=asc&after=c").await), [""; 0]);
-    conversation.say(&["f"]).await;
+    conversation.add_messages(&["f"]).await;
     assert_eq!(ids(&conversation.list("order=asc&after=c").await), ["f"]);
 }
 
-async fn an_item_that_was_never_there_marks_nothing(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn an_unknown_item_is_not_a_valid_cursor(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     for round in 0..2 {
         for after in ["never", "", "%20", "%C3%A9"] {
             let path = format!("/items?after={after}");
@@ -68,12 +68,12 @@ async fn an_item_that_was_never_there_marks_nothing(server: &Server) {
             let text = refused(list, 404, None, Some("after")).await;
             assert!(!text.is_empty(), "{round}");
         }
-        conversation.say(&["a"]).await;
+        conversation.add_messages(&["a"]).await;
     }
 }
 
-async fn a_page_ends_at_2_mib_and_says_that_there_are_more(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn a_page_ends_at_2_mib_and_reports_more(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     for id in ["a", "b", "c"] {
         let mut item = message(id);
         item["content"][0]["text"] = json!("x".repeat(1_500_000));
@@ -91,7 +91,7 @@ async fn a_page_ends_at_2_mib_and_says_that_there_are_more(server: &Server) {
 
 over_both_stores!(
     pages_follow_each_other_in_both_directions,
-    a_deleted_item_still_marks_its_position,
-    an_item_that_was_never_there_marks_nothing,
-    a_page_ends_at_2_mib_and_says_that_there_are_more,
+    a_deleted_item_is_still_a_valid_cursor,
+    an_unknown_item_is_not_a_valid_cursor,
+    a_page_ends_at_2_mib_and_reports_more,
 );

@@ -3,20 +3,17 @@
 
 use serde_json::{Value, json};
 
-use super::Program;
+use super::Api;
 use super::kinds::{KINDS, with_kinds};
 use super::responses::{Events, kinds as kinds_of, state_tools};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
 
-async fn events(program: &Program, body: &Value) -> Vec<Value> {
+async fn events(api: &Api, body: &Value) -> Vec<Value> {
     let mut body = body.clone();
     body["stream"] = json!(true);
-    Events::of(program.post("/responses", &body))
-        .await
-        .rest()
-        .await
+    Events::of(api.post("/responses", &body)).await.rest().await
 }
 
 /// Assembles a response from its events as clients do: items by `output_index`, and parts by their own index.
@@ -44,13 +41,13 @@ fn rebuilt(events: &[Value]) -> Vec<Value> {
             "response.output_text.delta"
             | "response.reasoning_text.delta"
             | "response.reasoning_summary_text.delta" => {
-                let (list, place) = match number("summary_index") {
-                    Some(place) => ("summary", place),
+                let (list, index_in_list) = match number("summary_index") {
+                    Some(index_in_list) => ("summary", index_in_list),
                     None => ("content", number("content_index").unwrap()),
                 };
                 let item = &mut output[index.unwrap()];
                 assert_eq!(item["id"], event["item_id"]);
-                let text = &mut item[list][place]["text"];
+                let text = &mut item[list][index_in_list]["text"];
                 *text = json!(text.as_str().unwrap().to_owned() + event["delta"].as_str().unwrap());
             }
             "response.output_text.annotation.added" => {
@@ -81,10 +78,10 @@ fn content_of(item: &Value) -> Value {
 }
 
 fn position(events: &[Value], kind: &str, index: u64) -> usize {
-    let is_it = |event: &Value| event["type"] == kind && event["output_index"] == index;
+    let matches = |event: &Value| event["type"] == kind && event["output_index"] == index;
     events
         .iter()
-        .position(is_it)
+        .position(matches)
         .unwrap_or_else(|| panic!("{kind} {index}"))
 }
 
@@ -94,8 +91,8 @@ fn output(events: &[Value]) -> Value {
     assert_eq!(last["type"], "response.completed", "{last}");
     let output = last["response"]["output"].clone();
     let whole: Vec<_> = output.as_array().unwrap().iter().map(content_of).collect();
-    let told: Vec<_> = rebuilt(events).iter().map(content_of).collect();
-    assert_eq!(told, whole);
+    let streamed: Vec<_> = rebuilt(events).iter().map(content_of).collect();
+    assert_eq!(streamed, whole);
     for (index, item) in (0..).zip(output.as_array().unwrap()) {
         let done = &events[position(events, "response.output_item.done", index)];
         assert_eq!(done["item"], *item);
@@ -103,10 +100,10 @@ fn output(events: &[Value]) -> Value {
     output
 }
 
-async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Server) {
+async fn reasoning_is_streamed_at_its_own_index_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         upstream.script([Reply::text("One, two.")
             .reasoning("I count \"slowly\".")
@@ -116,7 +113,7 @@ async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Serve
             "tools": [{"type": "function", "name": "weather", "parameters": {"type": "object"}}],
         });
 
-        let events = events(&program, &body).await;
+        let events = events(&api, &body).await;
 
         let output = output(&events);
         assert_eq!(
@@ -137,7 +134,7 @@ async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Serve
             }
         };
         // the reasoning item ends before the answer begins
-        let places = [
+        let positions = [
             position(&events, "response.output_item.added", 0),
             position(&events, delta, 0),
             position(&events, "response.output_item.done", 0),
@@ -145,15 +142,15 @@ async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Serve
             position(&events, "response.output_text.delta", 1),
             position(&events, "response.output_item.added", 2),
         ];
-        assert!(places.is_sorted(), "{kind} {places:?}");
+        assert!(positions.is_sorted(), "{kind} {positions:?}");
         assert_eq!(upstream.faults(), [""; 0], "{kind}");
     }
 }
 
-async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
+async fn calls_that_come_first_stay_first_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         let count = || Call::new("kv_increment", r#"{"key":"a/n"}"#);
         upstream.script([
@@ -171,8 +168,8 @@ async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
             "reasoning": {"effort": "low"},
         });
 
-        let streamed = events(&program, &body).await;
-        let next = program.post("/responses", &body).ok().await.json();
+        let streamed = events(&api, &body).await;
+        let next = api.post("/responses", &body).ok().await.json();
 
         let output = output(&streamed);
         // `OpenAI`'s chat API does not define the order of items, so the order of its stream decides
@@ -195,15 +192,15 @@ async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
     }
 }
 
-async fn a_message_keeps_its_phase_and_its_sources_in_both_directions(server: &Server) {
+async fn a_message_keeps_its_phase_and_sources_in_both_directions(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = crate::support::client::new_id();
     let ask = json!({"model": "openai-responses", "conversation": id, "input": [
         {"role": "user", "content": "Hi."},
         {"role": "assistant", "content": "Wait.", "phase": "commentary"},
-        {"role": "user", "content": "Well?"},
+        {"role": "user", "content": "Accepting?"},
     ]});
     let answer = || {
         Reply::text("Here.")
@@ -212,9 +209,9 @@ async fn a_message_keeps_its_phase_and_its_sources_in_both_directions(server: &S
     };
     upstream.script([answer(), answer()]);
 
-    let streamed = events(&program, &ask).await;
+    let streamed = events(&api, &ask).await;
     let again = json!({"model": "openai-responses", "conversation": id, "input": "And?"});
-    let whole = program.post("/responses", &again).ok().await.json();
+    let whole = api.post("/responses", &again).ok().await.json();
 
     let added = &streamed[position(&streamed, "response.output_item.added", 0)];
     assert_eq!(added["item"]["phase"], "final_answer");
@@ -234,10 +231,10 @@ async fn a_message_keeps_its_phase_and_its_sources_in_both_directions(server: &S
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn an_item_that_a_limit_cuts_is_incomplete_and_the_last_one(server: &Server) {
+async fn an_item_cut_by_a_limit_is_incomplete_and_last(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         let cut = || {
             Reply::text("It never")
@@ -247,8 +244,8 @@ async fn an_item_that_a_limit_cuts_is_incomplete_and_the_last_one(server: &Serve
         upstream.script([cut(), cut()]);
         let body = json!({"model": kind, "input": "Write.", "max_output_tokens": 16});
 
-        let whole = program.post("/responses", &body).ok().await.json();
-        let streamed = events(&program, &body).await;
+        let whole = api.post("/responses", &body).ok().await.json();
+        let streamed = events(&api, &body).await;
 
         let last = streamed.last().unwrap();
         assert_eq!(last["type"], "response.incomplete");
@@ -262,11 +259,11 @@ async fn an_item_that_a_limit_cuts_is_incomplete_and_the_last_one(server: &Serve
     }
 }
 
-fn reasoned(model: &str, input: Value) -> Value {
+fn with_reasoning(model: &str, input: Value) -> Value {
     json!({"model": model, "input": input, "reasoning": {"effort": "low"}})
 }
 
-fn sent_back(upstream: &Upstream) -> Vec<Value> {
+fn sent_reasoning(upstream: &Upstream) -> Vec<Value> {
     let body = upstream.requests().pop().unwrap().body;
     let items = body["input"].as_array().unwrap().iter();
     let thoughts = items.filter(|item| item["type"] == "reasoning");
@@ -275,45 +272,45 @@ fn sent_back(upstream: &Upstream) -> Vec<Value> {
         .collect()
 }
 
-async fn a_reference_to_an_item_of_the_upstream_is_that_item_under_its_id_there(server: &Server) {
+async fn a_reference_to_an_upstream_item_is_sent_with_its_upstream_id(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([
         Reply::text("Ada.").reasoning("Hm."),
         Reply::text("Ada, again."),
     ]);
-    let first = reasoned("openai-responses", json!("Who am I?"));
-    let first = program.post("/responses", &first).ok().await.json();
+    let first = with_reasoning("openai-responses", json!("Who am I?"));
+    let first = api.post("/responses", &first).ok().await.json();
     let reference =
         |index: usize| json!({"type": "item_reference", "id": first["output"][index]["id"]});
 
     let input = json!([{"role": "user", "content": "Who am I?"}, reference(0), reference(1), {"role": "user", "content": "Sure?"}]);
-    let second = program
-        .post("/responses", &reasoned("openai-responses", input))
+    let second = api
+        .post("/responses", &with_reasoning("openai-responses", input))
         .ok()
         .await
         .json();
 
     assert_eq!(second["status"], "completed");
-    assert_eq!(sent_back(&upstream), [json!(["rs_1", "encrypted-1"])]);
+    assert_eq!(sent_reasoning(&upstream), [json!(["rs_1", "encrypted-1"])]);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn an_id_of_an_upstream_that_the_input_has_too_costs_no_response(server: &Server) {
+async fn an_upstream_id_that_the_input_also_has_does_not_fail_the_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("Yes.").reasoning("Hm.")]);
     // some clients add a member to the item when they send it back
     let input = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [], "status": null},
-        {"role": "user", "content": "Well?"},
+        {"role": "user", "content": "Accepting?"},
     ]);
-    let mut body = reasoned("openai-responses", input);
+    let mut body = with_reasoning("openai-responses", input);
     body["conversation"] = json!(crate::support::client::new_id());
 
-    let answer = program.post("/responses", &body).ok().await.json();
+    let answer = api.post("/responses", &body).ok().await.json();
 
     assert_eq!(answer["status"], "completed", "{answer}");
     let id = answer["output"][0]["id"].as_str().unwrap();
@@ -322,10 +319,10 @@ async fn an_id_of_an_upstream_that_the_input_has_too_costs_no_response(server: &
 }
 
 over_both_stores! {
-    reasoning_is_streamed_at_its_own_position_over_each_kind,
-    calls_that_come_first_stay_first_over_each_kind,
-    a_message_keeps_its_phase_and_its_sources_in_both_directions,
-    an_item_that_a_limit_cuts_is_incomplete_and_the_last_one,
-    a_reference_to_an_item_of_the_upstream_is_that_item_under_its_id_there,
-    an_id_of_an_upstream_that_the_input_has_too_costs_no_response,
+    reasoning_is_streamed_at_its_own_index_with_each_upstream_kind,
+    calls_that_come_first_stay_first_with_each_upstream_kind,
+    a_message_keeps_its_phase_and_sources_in_both_directions,
+    an_item_cut_by_a_limit_is_incomplete_and_last,
+    a_reference_to_an_upstream_item_is_sent_with_its_upstream_id,
+    an_upstream_id_that_the_input_also_has_does_not_fail_the_response,
 }

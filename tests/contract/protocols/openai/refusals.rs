@@ -1,7 +1,7 @@
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Conversation, Program, ids, message, missing, refusal, refused};
+use super::{Api, Conversation, ids, message, missing, refusal, refused};
 use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{API_SECRET, Backend, Server};
 
@@ -13,7 +13,7 @@ async fn raw(conversation: &Conversation, path: &str, body: &str, code: Option<&
 }
 
 async fn a_body_is_a_json_object(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     let deep = |levels: usize| {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"items":[{{"type":"x","id":"a","v":{open}{close}}}]}}"#)
@@ -33,7 +33,7 @@ async fn a_body_is_a_json_object(server: &Server) {
             let request = conversation.ask(Method::POST, path).json(body);
             refused(request, 400, None, None).await;
         }
-        let create = conversation.program.ask(Method::POST, "/conversations");
+        let create = conversation.api.ask(Method::POST, "/conversations");
         refused(create.json(body), 400, None, None).await;
     }
     let request = conversation.ask(Method::POST, "/items");
@@ -52,8 +52,8 @@ async fn a_body_is_a_json_object(server: &Server) {
     assert_eq!(listed.text(), added);
 }
 
-async fn a_bad_item_rejects_all_of_its_request(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn a_bad_item_rejects_the_whole_request(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let missing_parameter = Some("missing_required_parameter");
     for (bad, code, param) in [
         (json!({}), missing_parameter, "items[1].type"),
@@ -103,7 +103,7 @@ async fn a_bad_item_rejects_all_of_its_request(server: &Server) {
         let items = json!([message("a"), bad]);
         refused(conversation.add(&items), 400, code, Some(param)).await;
         let create = json!({"items": items});
-        let create = conversation.program.post("/conversations", &create);
+        let create = conversation.api.post("/conversations", &create);
         refused(create, 400, code, Some(param)).await;
     }
     let many = json!(vec![json!({"type": "x"}); 21]);
@@ -129,7 +129,7 @@ async fn a_bad_item_rejects_all_of_its_request(server: &Server) {
 }
 
 async fn metadata_has_limits(server: &Server) {
-    let conversation = Program::of(server)
+    let conversation = Api::of(server)
         .create(&json!({"metadata": {"a": "b"}}))
         .await;
     let pairs: Map<String, Value> = (0..17).map(|n| (n.to_string(), json!(""))).collect();
@@ -149,7 +149,7 @@ async fn metadata_has_limits(server: &Server) {
     ] {
         let body = json!({"metadata": metadata});
         refused(conversation.post("", &body), 400, Some(code), Some(param)).await;
-        let create = conversation.program.post("/conversations", &body);
+        let create = conversation.api.post("/conversations", &body);
         refused(create, 400, Some(code), Some(param)).await;
     }
     let without = conversation.post("", &json!({}));
@@ -159,7 +159,7 @@ async fn metadata_has_limits(server: &Server) {
 }
 
 async fn a_query_has_limits(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+    let conversation = Api::of(server).create(&json!({})).await;
     for (query, code, param) in [
         ("limit=0", "integer_below_min_value", "limit"),
         ("limit=-1", "integer_below_min_value", "limit"),
@@ -173,7 +173,7 @@ async fn a_query_has_limits(server: &Server) {
     }
 }
 
-async fn only_api_keys_are_admitted(server: &Server) {
+async fn only_api_keys_are_accepted(server: &Server) {
     let client = server.client();
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
@@ -190,16 +190,16 @@ async fn only_api_keys_are_admitted(server: &Server) {
     client.get(&path).bearer(API_SECRET).ok().await;
 }
 
-async fn unknown_paths_and_methods_are_refused_in_the_form_of_the_wire(server: &Server) {
-    let program = Program::of(server);
+async fn unknown_paths_and_methods_get_the_protocols_errors(server: &Server) {
+    let api = Api::of(server);
     for path in [
         "/responses",
         "/conversations/a/b",
         "/conversations/a/items/b/c",
     ] {
         let code = Some("unknown_url");
-        refused(program.ask(Method::GET, path), 404, code, None).await;
-        refused(program.post(path, &json!({})), 404, code, None).await;
+        refused(api.ask(Method::GET, path), 404, code, None).await;
+        refused(api.post(path, &json!({})), 404, code, None).await;
     }
     for (path, allow) in [
         ("/conversations", "POST"),
@@ -207,14 +207,14 @@ async fn unknown_paths_and_methods_are_refused_in_the_form_of_the_wire(server: &
         ("/conversations/a/items", "GET, HEAD, POST"),
         ("/conversations/a/items/b", "GET, HEAD, DELETE"),
     ] {
-        let answer = program.ask(Method::PUT, path).json("{}").send().await;
+        let answer = api.ask(Method::PUT, path).json("{}").send().await;
         refusal(&answer, 405, Some("method_not_allowed"), None);
         assert_eq!(answer.header("allow"), Some(allow));
     }
 }
 
-async fn a_request_and_a_conversation_have_8_mib(server: &Server) {
-    let conversation = Program::of(server).create(&json!({})).await;
+async fn a_request_and_a_conversation_have_at_most_8_mib(server: &Server) {
+    let conversation = Api::of(server).create(&json!({})).await;
     let large = |id: &str, bytes: usize| json!([{"type": "x", "id": id, "v": "v".repeat(bytes)}]);
 
     let text = refused(
@@ -247,33 +247,37 @@ async fn a_request_and_a_conversation_have_8_mib(server: &Server) {
     conversation.ask(Method::DELETE, "").ok().await;
 }
 
-async fn the_oldest_items_make_room_where_the_setting_says_so(backend: Backend) {
+async fn the_oldest_items_are_dropped_if_configured(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_HISTORY_DROP_OLDEST", "true")
         .set("THREADKEEP_HISTORY_MAX_BYTES", "1000")
         .set("THREADKEEP_CONVERSATION_TTL_SECONDS", "77")
         .start();
-    let conversation = Program::of(&server).create(&json!({})).await;
+    let conversation = Api::of(&server).create(&json!({})).await;
     for id in ["a", "b", "c", "d", "e", "f"] {
-        conversation.say(&[id]).await;
+        conversation.add_messages(&[id]).await;
     }
 
-    let left = ids(&conversation.list("order=asc").await);
-    assert_eq!(left.last().unwrap(), "f");
-    assert!((2..6).contains(&left.len()), "{left:?}");
+    let remaining = ids(&conversation.list("order=asc").await);
+    assert_eq!(remaining.last().unwrap(), "f");
+    assert!((2..6).contains(&remaining.len()), "{remaining:?}");
     missing(conversation.ask(Method::GET, "/items/a")).await;
     assert_eq!(ids(&conversation.list("after=a").await), [""; 0]);
     let rest = conversation.list("order=asc&after=a").await;
-    assert_eq!(ids(&rest), left, "the place of a dropped item is known");
+    assert_eq!(
+        ids(&rest),
+        remaining,
+        "a dropped item is still a valid cursor"
+    );
     let thread = conversation.at_v1(Method::GET, "").ok().await.json();
     assert_eq!(thread["ttl_seconds"], 77);
 }
 
-async fn too_many_writes_are_refused_for_a_while(backend: Backend) {
+async fn too_many_writes_are_rate_limited(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_RATE_THREAD_WRITES", "2/1h")
         .start();
-    let conversation = Program::of(&server).create(&json!({})).await;
+    let conversation = Api::of(&server).create(&json!({})).await;
     let mut answers = Vec::new();
     for id in ["a", "b", "c", "d", "e"] {
         answers.push(conversation.add(&json!([message(id)])).send().await);
@@ -285,8 +289,8 @@ async fn too_many_writes_are_refused_for_a_while(backend: Backend) {
     assert!(seconds >= 1);
 }
 
-async fn an_exclusive_turn_of_another_client_is_waited_for(server: &Server) {
-    let conversation = Program::of(server)
+async fn writes_during_another_clients_exclusive_turn_can_be_retried(server: &Server) {
+    let conversation = Api::of(server)
         .create(&json!({"items": [message("a")]}))
         .await;
     let turn = conversation
@@ -314,17 +318,17 @@ async fn an_exclusive_turn_of_another_client_is_waited_for(server: &Server) {
 }
 
 over_both_stores!(
-    an_exclusive_turn_of_another_client_is_waited_for,
+    writes_during_another_clients_exclusive_turn_can_be_retried,
     a_body_is_a_json_object,
-    a_bad_item_rejects_all_of_its_request,
+    a_bad_item_rejects_the_whole_request,
     metadata_has_limits,
     a_query_has_limits,
-    only_api_keys_are_admitted,
-    unknown_paths_and_methods_are_refused_in_the_form_of_the_wire,
-    a_request_and_a_conversation_have_8_mib,
+    only_api_keys_are_accepted,
+    unknown_paths_and_methods_get_the_protocols_errors,
+    a_request_and_a_conversation_have_at_most_8_mib,
 );
 
 with_own_servers!(
-    the_oldest_items_make_room_where_the_setting_says_so,
-    too_many_writes_are_refused_for_a_while,
+    the_oldest_items_are_dropped_if_configured,
+    too_many_writes_are_rate_limited,
 );

@@ -1,7 +1,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Program, ids, message, missing, refused};
+use super::{Api, ids, message, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::client::{Answer, Request};
 use crate::support::server::Server;
@@ -20,13 +20,13 @@ async fn twice(request: impl Fn() -> Request) -> Answer {
     first
 }
 
-async fn a_repeat_gets_the_first_answer(server: &Server) {
-    let program = Program::of(server);
+async fn a_repeat_returns_the_first_answer(server: &Server) {
+    let api = Api::of(server);
     let items = json!([{"role": "user", "content": "yes"}, message("a")]);
     let body = json!({"items": items, "metadata": {"a": "b"}});
 
-    let created = twice(|| program.post("/conversations", &body)).await.json();
-    let conversation = program.conversation(created["id"].as_str().unwrap());
+    let created = twice(|| api.post("/conversations", &body)).await.json();
+    let conversation = api.conversation(created["id"].as_str().unwrap());
     let added = twice(|| conversation.add(&json!([{"role": "user", "content": "yes"}]))).await;
     let listed = ids(&conversation.list("order=asc").await);
     assert_eq!(listed.len(), 3);
@@ -38,18 +38,18 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     missing(conversation.ask(Method::DELETE, "")).await;
 }
 
-async fn a_key_is_for_one_request(server: &Server) {
-    let program = Program::of(server);
+async fn a_key_belongs_to_one_request(server: &Server) {
+    let api = Api::of(server);
     let reused = |request: Request| refused(request, 422, Some("idempotency_key_reused"), None);
     let create = |body: Value, key: &str| {
-        let create = program.post("/conversations", &body);
+        let create = api.post("/conversations", &body);
         create.header("idempotency-key", key)
     };
     let key = key();
     let created = create(json!({}), &key).ok().await.json();
     reused(create(json!({"metadata": {"a": "b"}}), &key)).await;
 
-    let conversation = program.conversation(created["id"].as_str().unwrap());
+    let conversation = api.conversation(created["id"].as_str().unwrap());
     let add = |id: &str| {
         let add = conversation.add(&json!([message(id)]));
         add.header("idempotency-key", "k")
@@ -65,4 +65,7 @@ async fn a_key_is_for_one_request(server: &Server) {
     assert_eq!(ids(&conversation.list("").await), ["a"]);
 }
 
-over_both_stores!(a_repeat_gets_the_first_answer, a_key_is_for_one_request,);
+over_both_stores!(
+    a_repeat_returns_the_first_answer,
+    a_key_belongs_to_one_request,
+);

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::Program;
+use super::Api;
 use super::kinds::{KINDS, with_kinds};
 use super::responses::{Events, with_models};
 use crate::http::over_both_stores;
@@ -42,10 +42,10 @@ impl Socket {
     }
 
     async fn send(&mut self, body: &Value) {
-        self.say(body.to_string()).await;
+        self.send_text(body.to_string()).await;
     }
 
-    async fn say(&mut self, text: String) {
+    async fn send_text(&mut self, text: String) {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
@@ -81,7 +81,7 @@ impl Socket {
     }
 }
 
-fn asks(members: Value) -> Value {
+fn create_message(members: Value) -> Value {
     let mut body = json!({"type": "response.create", "model": "m", "store": false});
     let members = members.as_object().unwrap().clone();
     body.as_object_mut().unwrap().extend(members);
@@ -95,25 +95,22 @@ fn text_of(ended: &Value) -> &str {
         .unwrap()
 }
 
-fn asked(upstream: &Upstream) -> Vec<String> {
+fn last_texts(upstream: &Upstream) -> Vec<String> {
     let body = upstream.requests().pop().unwrap().body;
     let messages = body["messages"].as_array().unwrap().iter();
     let text = |message: &Value| message["content"].as_str().unwrap_or("").to_owned();
     messages.map(text).collect()
 }
 
-async fn a_socket_has_the_events_of_a_stream_over_each_kind(server: &Server) {
+async fn a_socket_has_the_events_of_a_stream_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let mut socket = Socket::open(&server).await;
     for kind in KINDS {
         upstream.script([(); 2].map(|()| Reply::text("One, two.").reasoning("Hm.")));
         let body = json!({"model": kind, "input": "Count.", "stream": true, "reasoning": {"effort": "low"}});
-        let stream = Events::of(program.post("/responses", &body))
-            .await
-            .rest()
-            .await;
+        let stream = Events::of(api.post("/responses", &body)).await.rest().await;
 
         let mut message = body.clone();
         message["type"] = json!("response.create");
@@ -129,13 +126,13 @@ async fn a_socket_has_the_events_of_a_stream_over_each_kind(server: &Server) {
             .map(|event| event["sequence_number"].as_u64().unwrap());
         assert!(numbers.eq(0..events.len() as u64));
         let id = events[0]["response"]["id"].as_str().unwrap();
-        let stored = program.ask(reqwest::Method::GET, &format!("/responses/{id}"));
+        let stored = api.ask(reqwest::Method::GET, &format!("/responses/{id}"));
         assert_eq!(stored.ok().await.json(), events.last().unwrap()["response"]);
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn messages_are_answered_one_after_the_other(server: &Server) {
+async fn messages_are_answered_in_order(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
@@ -144,7 +141,9 @@ async fn messages_are_answered_one_after_the_other(server: &Server) {
     upstream.script((0..count).map(|number| Reply::text(number.to_string())));
 
     for _ in 0..count {
-        socket.send(&asks(json!({"input": "Next."}))).await;
+        socket
+            .send(&create_message(json!({"input": "Next."})))
+            .await;
     }
 
     for number in 0..count {
@@ -153,19 +152,22 @@ async fn messages_are_answered_one_after_the_other(server: &Server) {
     }
 }
 
-async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(server: &Server) {
+async fn an_unstored_response_can_be_continued_only_on_its_socket(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
     upstream.script(["Yes.", "Cobalt.", "Still cobalt.", "New."].map(Reply::text));
 
-    let first = socket.ask(asks(json!({"input": "It is cobalt."}))).await;
+    let first = socket
+        .ask(create_message(json!({"input": "It is cobalt."})))
+        .await;
     let after = |previous: &Value, input: &str| {
-        asks(json!({"input": input, "previous_response_id": previous["response"]["id"]}))
+        create_message(json!({"input": input, "previous_response_id": previous["response"]["id"]}))
     };
     let second = socket.ask(after(&first, "What is it?")).await;
     let input = json!([{"role": "user", "content": "Sure?"}]);
-    let third = asks(json!({"input": input, "previous_response_id": second["response"]["id"]}));
+    let third =
+        create_message(json!({"input": input, "previous_response_id": second["response"]["id"]}));
     let third = socket.ask(third).await;
 
     assert_eq!(text_of(&third), "Still cobalt.");
@@ -174,7 +176,7 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
         second["response"]["id"]
     );
     let all = ["It is cobalt.", "Yes.", "What is it?", "Cobalt.", "Sure?"];
-    assert_eq!(asked(&upstream), all);
+    assert_eq!(last_texts(&upstream), all);
     // an unstored response is available only on its own socket, and only while it is the latest response
     for (mut socket, previous) in [(Socket::open(&server).await, &third), (socket, &first)] {
         let refused = socket.ask(after(previous, "And now?")).await;
@@ -186,27 +188,29 @@ async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(serve
         assert_eq!(refused["error"]["param"], "previous_response_id");
         // a client would now send the whole input again
         if std::ptr::eq(previous, &first) {
-            let again = socket.ask(asks(json!({"input": "All of it."}))).await;
+            let again = socket
+                .ask(create_message(json!({"input": "All of it."})))
+                .await;
             assert_eq!(text_of(&again), "New.");
         }
     }
     assert_eq!(upstream.count(), 4);
 }
 
-async fn a_failure_leaves_nothing_to_go_on_from(server: &Server) {
+async fn a_failure_leaves_nothing_to_continue(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
     let output = json!([{"type": "function_call_output", "call_id": "missing", "output": "x"}]);
     for fails in [json!({"input": output}), json!({"input": "Fail."})] {
         upstream.script([Reply::text("Yes."), Reply::status(500)]);
-        let first = socket.ask(asks(json!({"input": "Hi."}))).await;
+        let first = socket.ask(create_message(json!({"input": "Hi."}))).await;
         let previous = &first["response"]["id"];
-        let mut fails = asks(fails);
+        let mut fails = create_message(fails);
         fails["previous_response_id"] = previous.clone();
 
         let failed = socket.ask(fails).await;
-        let again = asks(json!({"input": "Again.", "previous_response_id": previous}));
+        let again = create_message(json!({"input": "Again.", "previous_response_id": previous}));
         let again = socket.ask(again).await;
 
         assert_ne!(failed["type"], "response.completed", "{failed}");
@@ -217,7 +221,7 @@ async fn a_failure_leaves_nothing_to_go_on_from(server: &Server) {
     }
 }
 
-async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
+async fn a_stored_response_can_be_continued_on_any_socket(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     upstream.script(["One.", "Two."].map(Reply::text));
@@ -228,7 +232,7 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
     after["previous_response_id"] = first["response"]["id"].clone();
     let second = Socket::open(&server).await.ask(after).await;
 
-    assert_eq!(asked(&upstream), ["1", "One.", "1"]);
+    assert_eq!(last_texts(&upstream), ["1", "One.", "1"]);
     assert_eq!(
         second["response"]["conversation"],
         first["response"]["conversation"]
@@ -238,14 +242,14 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
     let mut socket = Socket::open(&server).await;
     let mut previous = second["response"]["id"].clone();
     for input in ["3", "4"] {
-        let body = asks(json!({"input": input, "previous_response_id": previous}));
+        let body = create_message(json!({"input": input, "previous_response_id": previous}));
         previous = socket.ask(body).await["response"]["id"].clone();
     }
     let all = ["1", "One.", "1", "Two.", "3", "Three.", "4"];
-    assert_eq!(asked(&upstream), all);
+    assert_eq!(last_texts(&upstream), all);
 }
 
-async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
+async fn a_warm_up_can_be_continued_without_an_answer(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
@@ -295,13 +299,13 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
         Reply::text("Three."),
     ]);
     let first = socket
-        .ask(asks(
+        .ask(create_message(
             json!({"previous_response_id": second["id"], "input": "2"}),
         ))
         .await;
     assert_eq!(text_of(&first), "One.");
     assert_eq!(first["response"]["previous_response_id"], second["id"]);
-    assert_eq!(asked(&upstream), ["1", "2"]);
+    assert_eq!(last_texts(&upstream), ["1", "2"]);
 
     // stored and unstored responses can continue each other
     let stored = json!({"type": "response.create", "model": "m", "input": "3"});
@@ -311,19 +315,19 @@ async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
     assert_eq!(warm["conversation"], Value::Null);
     let body = json!({"type": "response.create", "model": "m", "previous_response_id": warm["id"], "input": "5"});
     let last = socket.ask(body).await["response"].clone();
-    assert_eq!(asked(&upstream), ["3", "Two.", "4", "5"]);
+    assert_eq!(last_texts(&upstream), ["3", "Two.", "4", "5"]);
     let path = format!("/responses/{}", last["id"].as_str().unwrap());
-    let program = Program::of(&server);
-    let read = program.ask(reqwest::Method::GET, &path).ok().await.json();
+    let api = Api::of(&server);
+    let read = api.ask(reqwest::Method::GET, &path).ok().await.json();
     assert_eq!(read["output"], last["output"]);
 
     // a warm-up is not available on a different socket
-    let body = asks(json!({"previous_response_id": warm["id"], "input": "6"}));
+    let body = create_message(json!({"previous_response_id": warm["id"], "input": "6"}));
     let error = Socket::open(&server).await.ask(body).await;
     assert_eq!(error["error"]["code"], "previous_response_not_found");
 }
 
-async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
+async fn an_invalid_message_is_an_error_and_the_socket_stays_open(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
@@ -367,7 +371,7 @@ async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
             json!("model"),
         ),
     ] {
-        socket.say(text.to_owned()).await;
+        socket.send_text(text.to_owned()).await;
         let error = socket.event().await.unwrap();
         assert_eq!(error["type"], "error");
         assert_eq!(
@@ -385,14 +389,14 @@ async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
         socket.event().await.unwrap()["error"]["code"],
         "invalid_json"
     );
-    let fine = socket.ask(asks(json!({"input": "x"}))).await;
+    let fine = socket.ask(create_message(json!({"input": "x"}))).await;
     assert_eq!(text_of(&fine), "Fine.");
     // one byte over the maximum message size
-    socket.say("x".repeat(8 * 1_048_576 + 1)).await;
+    socket.send_text("x".repeat(8 * 1_048_576 + 1)).await;
     assert_eq!(socket.event().await, None);
 }
 
-async fn a_response_goes_on_without_its_socket(server: &Server) {
+async fn a_response_continues_without_its_socket(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
@@ -407,16 +411,16 @@ async fn a_response_goes_on_without_its_socket(server: &Server) {
     gate.open();
 
     let id = created["response"]["id"].as_str().unwrap();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let path = format!("/responses/{id}?stream=true");
-    let events = Events::of(program.ask(reqwest::Method::GET, &path))
+    let events = Events::of(api.ask(reqwest::Method::GET, &path))
         .await
         .rest()
         .await;
     assert_eq!(events.last().unwrap()["type"], "response.completed");
 }
 
-async fn a_socket_is_for_keys_that_may_write(server: &Server) {
+async fn a_socket_needs_a_key_with_write_rights(server: &Server) {
     let upstream = Upstream::start().await;
     let (reads, writes) = ("r".repeat(40), "w".repeat(40));
     let server = with_models(server, &upstream)
@@ -440,12 +444,12 @@ async fn a_socket_is_for_keys_that_may_write(server: &Server) {
     assert_eq!(plain.send().await.status, 405);
 }
 
-async fn a_server_that_stops_closes_its_sockets(server: &Server) {
+async fn a_stopping_server_closes_its_sockets(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut socket = Socket::open(&server).await;
     upstream.script([Reply::text("Yes.")]);
-    socket.ask(asks(json!({"input": "There?"}))).await;
+    socket.ask(create_message(json!({"input": "There?"}))).await;
 
     let stopped = tokio::task::spawn_blocking(move || server.stop());
 
@@ -454,14 +458,14 @@ async fn a_server_that_stops_closes_its_sockets(server: &Server) {
 }
 
 over_both_stores! {
-    a_socket_has_the_events_of_a_stream_over_each_kind,
-    messages_are_answered_one_after_the_other,
-    a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone,
-    a_failure_leaves_nothing_to_go_on_from,
-    a_stored_response_is_gone_on_from_by_any_socket,
-    a_warm_up_is_gone_on_from_without_an_answer,
-    a_wrong_message_is_an_error_and_the_socket_goes_on,
-    a_response_goes_on_without_its_socket,
-    a_socket_is_for_keys_that_may_write,
-    a_server_that_stops_closes_its_sockets,
+    a_socket_has_the_events_of_a_stream_with_each_upstream_kind,
+    messages_are_answered_in_order,
+    an_unstored_response_can_be_continued_only_on_its_socket,
+    a_failure_leaves_nothing_to_continue,
+    a_stored_response_can_be_continued_on_any_socket,
+    a_warm_up_can_be_continued_without_an_answer,
+    an_invalid_message_is_an_error_and_the_socket_stays_open,
+    a_response_continues_without_its_socket,
+    a_socket_needs_a_key_with_write_rights,
+    a_stopping_server_closes_its_sockets,
 }

@@ -18,7 +18,7 @@ fn by(client: &Client, user: &str, method: Method, path: &str) -> Request {
     request.header("x-user", user)
 }
 
-async fn strangers_may_do_nothing(server: &Server) {
+async fn requests_without_an_api_key_are_rejected(server: &Server) {
     let (app, name) = (App::of(server), unique());
     app.post(&json!({"id": name, "userId": "ann"})).ok().await;
     let client = server.client();
@@ -52,7 +52,7 @@ async fn strangers_may_do_nothing(server: &Server) {
     refused(large, 401, "api_key_required").await;
 }
 
-async fn a_user_uses_threads_of_their_own(backend: Backend) {
+async fn a_user_can_use_only_their_own_threads(backend: Backend) {
     let server = with_header(backend).start();
     let (app, client) = (App::of(&server), server.client());
     let (ann, bob) = (unique(), unique());
@@ -108,11 +108,11 @@ async fn a_user_uses_threads_of_their_own(backend: Backend) {
     refused(client.get("/api/threads"), 401, "owner_required").await;
 }
 
-async fn a_user_takes_no_thread_without_an_owner_by_its_name(backend: Backend) {
+async fn a_user_cannot_claim_a_thread_without_an_owner(backend: Backend) {
     let server = with_header(backend).start();
     let (app, client) = (App::of(&server), server.client());
     let (ann, name) = (unique(), unique());
-    app.say(&name, "1", "a secret").await;
+    app.append_message(&name, "1", "a secret").await;
     let ask = |method: Method, path: &str| by(&client, &ann, method, path);
     let path = format!("/{name}");
 
@@ -132,7 +132,7 @@ async fn a_user_takes_no_thread_without_an_owner_by_its_name(backend: Backend) {
     ask(Method::GET, &path).ok().await;
 }
 
-async fn an_api_key_needs_the_right_to_threads(backend: Backend) {
+async fn an_api_key_needs_rights_to_threads(backend: Backend) {
     let secret = |name: &str| format!("a-secret-of-the-key-{name}-that-is-long-enough");
     let names = ["read", "write", "other"];
     let keys = names
@@ -183,7 +183,7 @@ async fn an_owner_has_a_limited_number_of_threads(backend: Backend) {
         .start();
     let (app, user) = (App::of(&server), unique());
     let unowned = unique();
-    app.say(&unowned, "1", "hello").await;
+    app.append_message(&unowned, "1", "hello").await;
     for _ in 0..2 {
         app.post(&json!({"userId": user})).ok().await;
     }
@@ -198,7 +198,7 @@ async fn an_owner_has_a_limited_number_of_threads(backend: Backend) {
     assert_eq!(app.list(&user, "").await["total"], 2);
 }
 
-async fn every_request_may_need_an_owner(backend: Backend) {
+async fn an_owner_can_be_required(backend: Backend) {
     let server = with_header(backend)
         .set("THREADKEEP_OWNER_REQUIRED", true)
         .start();
@@ -209,12 +209,12 @@ async fn every_request_may_need_an_owner(backend: Backend) {
     by(&client, "ann", Method::GET, "").ok().await;
 }
 
-over_both_stores!(strangers_may_do_nothing);
+over_both_stores!(requests_without_an_api_key_are_rejected);
 
 with_own_servers!(
-    a_user_uses_threads_of_their_own,
-    a_user_takes_no_thread_without_an_owner_by_its_name,
-    an_api_key_needs_the_right_to_threads,
+    a_user_can_use_only_their_own_threads,
+    a_user_cannot_claim_a_thread_without_an_owner,
+    an_api_key_needs_rights_to_threads,
     an_owner_has_a_limited_number_of_threads,
-    every_request_may_need_an_owner,
+    an_owner_can_be_required,
 );

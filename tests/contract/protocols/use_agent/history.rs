@@ -38,7 +38,7 @@ fn message_ids(shown: &Value) -> Vec<&str> {
         .collect()
 }
 
-async fn messages_are_shown_as_the_history_has_them(server: &Server) {
+async fn messages_match_the_history(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     app.post(&json!({"id": name, "userId": user})).ok().await;
     conversation(&app, &name).await;
@@ -68,7 +68,7 @@ async fn messages_are_shown_as_the_history_has_them(server: &Server) {
     assert_eq!(messages[3]["data"], json!({"output": []}));
 }
 
-async fn some_messages_are_those_before_a_message_or_a_time(server: &Server) {
+async fn messages_can_be_limited_to_those_before_a_message_or_a_time(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     app.post(&json!({"id": name, "userId": user})).ok().await;
     conversation(&app, &name).await;
@@ -95,7 +95,7 @@ async fn some_messages_are_those_before_a_message_or_a_time(server: &Server) {
     }
 }
 
-async fn a_long_history_is_shown_whole(server: &Server) {
+async fn a_long_history_is_returned_in_full(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     app.post(&json!({"id": name, "userId": user})).ok().await;
     for part in 0..5 {
@@ -119,7 +119,7 @@ async fn a_long_history_is_shown_whole(server: &Server) {
     assert_eq!((head.status, head.body.len()), (200, 0));
 }
 
-async fn values_are_sent_as_they_are_stored(server: &Server) {
+async fn values_are_returned_as_they_are_stored(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     app.post(&json!({"id": name, "userId": user})).ok().await;
     let value =
@@ -150,9 +150,9 @@ async fn a_name_in_the_path_is_decoded_once(server: &Server) {
 }
 
 over_both_stores!(
-    messages_are_shown_as_the_history_has_them,
-    some_messages_are_those_before_a_message_or_a_time,
-    a_long_history_is_shown_whole,
-    values_are_sent_as_they_are_stored,
+    messages_match_the_history,
+    messages_can_be_limited_to_those_before_a_message_or_a_time,
+    a_long_history_is_returned_in_full,
+    values_are_returned_as_they_are_stored,
     a_name_in_the_path_is_decoded_once,
 );

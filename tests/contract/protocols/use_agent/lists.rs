@@ -57,7 +57,8 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     // the first message must be newer than the last thread
     tokio::time::sleep(Duration::from_millis(2)).await;
     for name in [&names[1], &names[3], &names[0]] {
-        app.say(name, "1", &format!("about {name}\nmore")).await;
+        app.append_message(name, "1", &format!("about {name}\nmore"))
+            .await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     // changes other than messages do not affect the order
@@ -94,7 +95,7 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     assert_eq!(page["threads"][3]["title"], "New conversation");
 }
 
-async fn many_threads_of_one_moment_are_each_listed_once(server: &Server) {
+async fn threads_created_at_the_same_time_are_each_listed_once(server: &Server) {
     let (app, user) = (App::of(server), unique());
     let mut names: Vec<_> = (0..80).map(|number| format!("{user}-{number}")).collect();
     let posts = names
@@ -112,14 +113,14 @@ async fn many_threads_of_one_moment_are_each_listed_once(server: &Server) {
         assert_eq!(listed, names);
     }
     let page = app.list(&user, "limit=100").await;
-    let places = page["threads"].as_array().unwrap().iter();
-    let places: Vec<_> = places
+    let order = page["threads"].as_array().unwrap().iter();
+    let order: Vec<_> = order
         .map(|thread| (thread["lastMessageAt"].as_str(), thread["id"].as_str()))
         .collect();
-    assert!(places.is_sorted_by(|a, b| a > b));
+    assert!(order.is_sorted_by(|a, b| a > b));
 }
 
-async fn a_long_list_is_read_to_the_largest_offset(server: &Server) {
+async fn list_parameters_are_validated(server: &Server) {
     let (app, user) = (App::of(server), unique());
     for _ in 0..3 {
         app.post(&json!({"userId": user})).ok().await;
@@ -147,7 +148,7 @@ async fn a_long_list_is_read_to_the_largest_offset(server: &Server) {
     }
 }
 
-async fn channels_are_lists_of_their_own(server: &Server) {
+async fn channels_have_their_own_lists(server: &Server) {
     let (app, key) = (App::of(server), unique());
     let made = app.post(&json!({"channelKey": key})).ok().await.json();
     let name = made["threadId"].as_str().unwrap();
@@ -175,7 +176,7 @@ async fn channels_are_lists_of_their_own(server: &Server) {
     );
 }
 
-async fn a_title_is_that_of_the_first_message_of_the_user(server: &Server) {
+async fn the_default_title_is_the_users_first_message(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     app.post(&json!({"id": name, "userId": user})).ok().await;
     let answer = json!({"kind": "agent", "result": {"output": []}});
@@ -183,7 +184,7 @@ async fn a_title_is_that_of_the_first_message_of_the_user(server: &Server) {
     app.append(&name, "2", json!({"kind": "note", "content": "n"}))
         .await;
     let long = format!("\n{}", "many words ".repeat(2_000));
-    app.say(&name, "3", &long).await;
+    app.append_message(&name, "3", &long).await;
 
     let title = "many words ".repeat(7);
 
@@ -194,7 +195,7 @@ async fn a_title_is_that_of_the_first_message_of_the_user(server: &Server) {
     assert_eq!(app.open(&name).await["thread"]["title"], title.trim());
 }
 
-async fn listing_is_no_use_of_threads(backend: Backend) {
+async fn listing_does_not_extend_a_threads_lifetime(backend: Backend) {
     let server = Server::start(backend);
     let (app, user) = (App::of(&server), unique());
     let made = app
@@ -227,10 +228,10 @@ async fn listing_is_no_use_of_threads(backend: Backend) {
 
 over_both_stores!(
     threads_are_listed_by_their_newest_messages,
-    many_threads_of_one_moment_are_each_listed_once,
-    a_long_list_is_read_to_the_largest_offset,
-    channels_are_lists_of_their_own,
-    a_title_is_that_of_the_first_message_of_the_user,
+    threads_created_at_the_same_time_are_each_listed_once,
+    list_parameters_are_validated,
+    channels_have_their_own_lists,
+    the_default_title_is_the_users_first_message,
 );
 
-with_own_servers!(listing_is_no_use_of_threads);
+with_own_servers!(listing_does_not_extend_a_threads_lifetime);

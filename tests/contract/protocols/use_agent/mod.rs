@@ -75,7 +75,7 @@ impl App {
         append.json(&body).ok().await;
     }
 
-    async fn say(&self, name: &str, id: &str, content: &str) {
+    async fn append_message(&self, name: &str, id: &str, content: &str) {
         let value = json!({"kind": "user", "id": id, "content": content});
         self.append(name, id, value).await;
     }
@@ -89,13 +89,13 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 fn refusal(answer: &Answer, status: u16, code: &str) -> String {
-    let found = format!("{} {}", answer.status, answer.text());
-    assert_eq!(answer.status, status, "{found}");
+    let reply = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{reply}");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.header("cache-control"), Some("private, no-store"));
     assert!(answer.header("x-session-id").is_some());
     let error = &answer.json()["error"];
-    assert_eq!(error["code"], code, "{found}");
+    assert_eq!(error["code"], code, "{reply}");
     error["message"].as_str().unwrap().to_owned()
 }
 

@@ -5,7 +5,7 @@ use super::{App, refusal, refused, unique};
 use crate::http::{over_both_stores, with_own_servers};
 use crate::support::server::{Backend, Server};
 
-async fn routes_that_run_agents_are_the_apps(server: &Server) {
+async fn agent_routes_belong_to_the_app(server: &Server) {
     let client = server.client();
     for path in [
         "/api/chat",
@@ -21,7 +21,7 @@ async fn routes_that_run_agents_are_the_apps(server: &Server) {
     }
 }
 
-async fn unknown_paths_and_methods_are_refused_in_the_form_of_the_wire(server: &Server) {
+async fn unknown_paths_and_methods_get_the_protocols_errors(server: &Server) {
     let app = App::of(server);
     refused(app.ask(Method::GET, "/api/threads/a/b"), 404, "not_found").await;
     for (path, allow) in [
@@ -42,7 +42,7 @@ async fn unknown_paths_and_methods_are_refused_in_the_form_of_the_wire(server: &
     refused(key, 400, "invalid_parameter").await;
 }
 
-async fn pages_of_other_origins_may_ask(backend: Backend) {
+async fn configured_origins_may_call(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_CORS_ORIGINS", "https://app.example")
         .start();
@@ -76,8 +76,8 @@ async fn pages_of_other_origins_may_ask(backend: Backend) {
 }
 
 over_both_stores!(
-    routes_that_run_agents_are_the_apps,
-    unknown_paths_and_methods_are_refused_in_the_form_of_the_wire,
+    agent_routes_belong_to_the_app,
+    unknown_paths_and_methods_get_the_protocols_errors,
 );
 
-with_own_servers!(pages_of_other_origins_may_ask);
+with_own_servers!(configured_origins_may_call);

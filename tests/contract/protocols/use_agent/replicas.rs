@@ -23,7 +23,7 @@ async fn listed_once(app: &App, user: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn threads_that_two_replicas_create_are_listed_by_both_and_by_the_one_that_is_left() {
+async fn threads_created_by_two_replicas_are_listed_by_both_and_by_a_survivor() {
     let first = Server::start(Backend::Redis);
     let second = first.settings().start();
     let (apps, user) = ([App::of(&first), App::of(&second)], unique());

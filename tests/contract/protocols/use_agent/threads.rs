@@ -30,7 +30,7 @@ async fn a_thread_without_an_id_gets_a_uuid(server: &Server) {
     assert_eq!(ids(&app.list(&user, "").await), [name]);
 }
 
-async fn names_and_thread_ids_mean_the_same_thread_everywhere(server: &Server) {
+async fn a_name_and_its_thread_id_refer_to_the_same_thread(server: &Server) {
     let (app, user) = (App::of(server), unique());
     for name in [
         new_id(),
@@ -58,13 +58,13 @@ async fn names_and_thread_ids_mean_the_same_thread_everywhere(server: &Server) {
     }
 }
 
-async fn a_thread_that_exists_is_completed_and_else_unchanged(server: &Server) {
+async fn an_existing_thread_is_completed_and_otherwise_unchanged(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     // `AgentKit`'s history adapter creates threads like this, without an owner
     let body = json!({"id": thread_id_for(&name), "metadata": {"a": 1}});
     let made = app.ask(Method::POST, "/v1/threads");
     made.json(&body.to_string()).ok().await;
-    app.say(&name, "1", "What is\nthis?").await;
+    app.append_message(&name, "1", "What is\nthis?").await;
 
     let first = json!({"id": name, "userId": user, "ttl_seconds": 60});
     let found = app.post(&first).send().await;
@@ -98,7 +98,7 @@ async fn a_thread_that_exists_is_completed_and_else_unchanged(server: &Server) {
     assert_eq!(ids(&app.list(&user, "").await), [name]);
 }
 
-async fn of_requests_at_once_one_creates_the_thread(server: &Server) {
+async fn one_of_many_concurrent_requests_creates_the_thread(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     let requests = (0..16).map(|number| {
         let body = json!({"id": name, "userId": user, "title": format!("T{number}")});
@@ -125,7 +125,7 @@ async fn of_requests_at_once_one_creates_the_thread(server: &Server) {
     );
 }
 
-async fn a_repeat_gets_the_first_answer(server: &Server) {
+async fn a_repeat_returns_the_first_answer(server: &Server) {
     let (app, user) = (App::of(server), unique());
     let key = unique();
     let post = |body: &Value| app.post(body).header("idempotency-key", &key);
@@ -168,7 +168,7 @@ async fn a_repeat_gets_the_first_answer(server: &Server) {
     refusal(&patch("Five").send().await, 422, "idempotency_key_reused");
 }
 
-async fn titles_and_metadata_change(server: &Server) {
+async fn titles_and_metadata_can_be_changed(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     let body = json!({"id": name, "userId": user, "title": "T", "metadata": {"a": 1, "b": null}});
     app.post(&body).ok().await;
@@ -186,7 +186,7 @@ async fn titles_and_metadata_change(server: &Server) {
         metadata,
         json!({"b": null, "c": {"d": 1}, "agentkit": {"id": name, "title": "U"}})
     );
-    app.say(&name, "1", "said first").await;
+    app.append_message(&name, "1", "said first").await;
     // `null` leaves the title unchanged; an empty title removes it
     for (title, shown) in [
         (json!(null), "U"),
@@ -211,11 +211,11 @@ async fn titles_and_metadata_change(server: &Server) {
     assert_eq!(text, "There is no such thread");
 }
 
-async fn a_deleted_thread_stays_away(server: &Server) {
+async fn a_deleted_thread_stays_deleted(server: &Server) {
     let (app, user, name) = (App::of(server), unique(), unique());
     let body = json!({"id": name, "userId": user});
     app.post(&body).ok().await;
-    app.say(&name, "1", "hello").await;
+    app.append_message(&name, "1", "hello").await;
 
     for _ in 0..2 {
         let deleted = app.thread(Method::DELETE, &name).send().await;
@@ -240,7 +240,7 @@ async fn a_deleted_thread_stays_away(server: &Server) {
     assert_eq!(unknown.status, 204);
 }
 
-async fn bodies_are_read_as_the_client_means_them(server: &Server) {
+async fn lenient_bodies_are_accepted_and_invalid_ones_rejected(server: &Server) {
     let (app, user) = (App::of(server), unique());
     let lenient = json!({
         "userId": user, "channelKey": null, "title": null, "metadata": null, "ttl_seconds": 60, "mine": {"a": 1}
@@ -293,11 +293,11 @@ async fn bodies_are_read_as_the_client_means_them(server: &Server) {
 
 over_both_stores!(
     a_thread_without_an_id_gets_a_uuid,
-    names_and_thread_ids_mean_the_same_thread_everywhere,
-    a_thread_that_exists_is_completed_and_else_unchanged,
-    of_requests_at_once_one_creates_the_thread,
-    a_repeat_gets_the_first_answer,
-    titles_and_metadata_change,
-    a_deleted_thread_stays_away,
-    bodies_are_read_as_the_client_means_them,
+    a_name_and_its_thread_id_refer_to_the_same_thread,
+    an_existing_thread_is_completed_and_otherwise_unchanged,
+    one_of_many_concurrent_requests_creates_the_thread,
+    a_repeat_returns_the_first_answer,
+    titles_and_metadata_can_be_changed,
+    a_deleted_thread_stays_deleted,
+    lenient_bodies_are_accepted_and_invalid_ones_rejected,
 );

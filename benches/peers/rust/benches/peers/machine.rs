@@ -7,7 +7,7 @@ use super::process::cpu_of;
 
 /// Times of all CPUs together, from `/proc/stat`.
 pub(super) struct Times {
-    all: u64,
+    total: u64,
     idle: u64,
 }
 
@@ -22,7 +22,7 @@ pub(super) fn times() -> io::Result<Times> {
     let fields: Result<Vec<u64>, _> = fields.map(str::parse).collect();
     let fields = fields.map_err(io::Error::other)?;
     Ok(Times {
-        all: fields.iter().sum(),
+        total: fields.iter().sum(),
         idle: fields.iter().skip(3).take(2).sum(),
     })
 }
@@ -30,10 +30,10 @@ pub(super) fn times() -> io::Result<Times> {
 impl Times {
     /// Returns the share of the CPU time since `before` that other processes used.
     pub(super) fn others(&self, before: &Self, ours: Duration) -> f64 {
-        let all = (self.all - before.all) as f64;
+        let total = (self.total - before.total) as f64;
         let idle = (self.idle - before.idle) as f64;
         let ours = ours.as_secs_f64() * TICKS_PER_SECOND;
-        ((all - idle - ours) / all).max(0.0)
+        ((total - idle - ours) / total).max(0.0)
     }
 }
 

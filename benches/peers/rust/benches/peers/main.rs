@@ -25,10 +25,10 @@ mod process;
 #[path = "../../../../requests/product.rs"]
 mod product;
 #[path = "../../../../requests/redis_server.rs"]
-#[expect(dead_code, reason = "another benchmark asks it for more")]
+#[expect(dead_code, reason = "benches/requests uses more of it")]
 mod redis_server;
 #[path = "../../../../requests/report.rs"]
-#[expect(dead_code, reason = "another benchmark has another table")]
+#[expect(dead_code, reason = "only benches/requests prints this table")]
 mod report;
 #[path = "../../../../requests/request.rs"]
 mod request;
@@ -49,7 +49,7 @@ use actix_web::rt::System;
 use peer::Programs;
 use tables::Run;
 
-/// The server's allocator, so that the floor is comparable.
+/// The server's allocator, so that the floor (a handler that does no work) is comparable with the server.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

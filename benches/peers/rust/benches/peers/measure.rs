@@ -40,15 +40,15 @@ pub(super) async fn all(
     }
 
     let mut sections: Vec<_> = (0..Operation::ALL.len())
-        .map(|place| {
+        .map(|index| {
             let peers = peers.iter().zip(&work);
             let cells =
-                peers.map(|(peer, work)| (peer.name, work[place].as_ref().map(|_| Cell::new())));
-            section(Operation::ALL[place], cells.collect())
+                peers.map(|(peer, work)| (peer.name, work[index].as_ref().map(|_| Cell::new())));
+            section(Operation::ALL[index], cells.collect())
         })
         .collect();
     for round in 1..=rounds {
-        for (place, section) in sections.iter_mut().enumerate() {
+        for (index, section) in sections.iter_mut().enumerate() {
             let operation = section.operation;
             eprintln!("round {round} of {rounds}: {}", operation.name());
             let request = [operation.floor().request()];
@@ -59,7 +59,7 @@ pub(super) async fn all(
                 cell.add(plain_get(&redis, time).await?);
             }
             for ((peer, work), (_, cell)) in peers.iter().zip(&work).zip(&mut section.peers) {
-                if let (Some(work), Some(cell)) = (&work[place], cell) {
+                if let (Some(work), Some(cell)) = (&work[index], cell) {
                     let server = peer.server(operation);
                     cell.add(row(&work.requests, server, &redis, time).await?);
                 }
@@ -88,11 +88,11 @@ fn section(operation: Operation, peers: Vec<(&'static str, Option<Cell>)>) -> Se
 }
 
 async fn prepare_all(peer: &Peer) -> io::Result<Vec<Option<Work>>> {
-    let mut all: Vec<Option<Work>> = Vec::new();
+    let mut prepared: Vec<Option<Work>> = Vec::new();
     for operation in Operation::ALL {
         let work = match operation {
             Operation::ReadUnchanged => {
-                let mut read = Operation::ALL.iter().zip(&all);
+                let mut read = Operation::ALL.iter().zip(&prepared);
                 let read = read.find(|(read, _)| **read == operation.read());
                 match read.and_then(|(_, work)| work.as_ref()) {
                     Some(work) => prepare_unchanged(peer, work).await?,
@@ -101,9 +101,9 @@ async fn prepare_all(peer: &Peer) -> io::Result<Vec<Option<Work>>> {
             }
             _ => prepare(peer, operation).await?,
         };
-        all.push(work);
+        prepared.push(work);
     }
-    Ok(all)
+    Ok(prepared)
 }
 
 async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> {

@@ -96,10 +96,10 @@ impl Operation {
 
     pub(super) fn start(self, n: usize) -> Content {
         match self {
-            Self::Read(Size::Keys, _) | Self::Merge => Content::keys(10, |place| value(n + place)),
+            Self::Read(Size::Keys, _) | Self::Merge => Content::keys(10, |index| value(n + index)),
             Self::Read(Size::Messages, _) => Content::messages(SHORT_WINDOW, n),
             Self::Read(Size::Large, _) | Self::ReadUnchanged => {
-                Content::keys(64, |place| format!(r#""{:0>4094}""#, n + place))
+                Content::keys(64, |index| format!(r#""{:0>4094}""#, n + index))
             }
             Self::Push(window) => Content::messages(window, n),
         }

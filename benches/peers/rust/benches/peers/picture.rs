@@ -3,12 +3,12 @@ use super::tables::Run;
 
 const WIDTH: usize = 960;
 const MARGIN: usize = 24;
-const HEAD: usize = 84;
+const HEADER_HEIGHT: usize = 84;
 const PANEL_WIDTH: usize = (WIDTH - 3 * MARGIN) / 2;
 const PANEL_HEIGHT: usize = 230;
-const BAR: usize = 26;
-const NAMES: usize = 168;
-const TEXTS: usize = 136;
+const BAR_HEIGHT: usize = 26;
+const NAMES_WIDTH: usize = 168;
+const LABELS_WIDTH: usize = 136;
 
 /// Colours for light and dark mode. The picture has its own background, because the surrounding page may ignore the
 /// browser's preferred mode.
@@ -22,7 +22,7 @@ const STYLE: &str = "\
     .page{fill:var(--page)}.server{fill:var(--server)}.redis{fill:var(--redis)}";
 
 pub(super) fn draw(sections: &[Section], run: &Run) -> String {
-    let height = HEAD + sections.len().div_ceil(2) * PANEL_HEIGHT + 2 * MARGIN;
+    let height = HEADER_HEIGHT + sections.len().div_ceil(2) * PANEL_HEIGHT + 2 * MARGIN;
     let mut picture = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">
 <title>CPU time of a request, server and Redis: threadkeep and others</title>
@@ -42,35 +42,35 @@ pub(super) fn draw(sections: &[Section], run: &Run) -> String {
     }
     picture += &text(MARGIN + 18, 63, "", "server");
     picture += &text(MARGIN + 102, 63, "", "Redis");
-    let less = "shorter is better; × is the server's share against threadkeep's";
-    picture += &text(MARGIN + 170, 63, "quiet", less);
-    for (place, section) in sections.iter().enumerate() {
-        let x = MARGIN + place % 2 * (PANEL_WIDTH + MARGIN);
-        let y = HEAD + place / 2 * PANEL_HEIGHT;
+    let legend = "shorter is better; × is the server's share against threadkeep's";
+    picture += &text(MARGIN + 170, 63, "quiet", legend);
+    for (index, section) in sections.iter().enumerate() {
+        let x = MARGIN + index % 2 * (PANEL_WIDTH + MARGIN);
+        let y = HEADER_HEIGHT + index / 2 * PANEL_HEIGHT;
         picture += &panel(section, x, y);
     }
-    let below = format!("{} — {}", run.command, run.machine);
-    picture += &text(MARGIN, height - 18, "quiet", &below);
+    let footer = format!("{} — {}", run.command, run.machine);
+    picture += &text(MARGIN, height - 18, "quiet", &footer);
     picture + "</svg>\n"
 }
 
 fn panel(section: &Section, x: usize, y: usize) -> String {
     let mut panel = text(x, y + 16, "panel", section.operation.name());
-    let whole = |cell: &Cell| cell.server_cpu() + cell.redis_cpu();
-    let longest = section.measured().map(|(_, cell)| whole(cell));
+    let total = |cell: &Cell| cell.server_cpu() + cell.redis_cpu();
+    let longest = section.measured().map(|(_, cell)| total(cell));
     let longest = longest.fold(0.0, f64::max);
-    let width = (PANEL_WIDTH - NAMES - TEXTS) as f64;
+    let width = (PANEL_WIDTH - NAMES_WIDTH - LABELS_WIDTH) as f64;
     let length = |micros: f64| (micros / longest * width).round() as usize;
     let ours = section.product().server_cpu();
-    for (place, (name, cell)) in section.measured().enumerate() {
-        let y = y + 28 + place * BAR;
-        let class = if place == 0 { "ours" } else { "" };
-        panel += &text(x + NAMES - 8, y + 16, &format!("end {class}"), name);
+    for (index, (name, cell)) in section.measured().enumerate() {
+        let y = y + 28 + index * BAR_HEIGHT;
+        let class = if index == 0 { "ours" } else { "" };
+        panel += &text(x + NAMES_WIDTH - 8, y + 16, &format!("end {class}"), name);
         let server = length(cell.server_cpu()).max(1);
-        let redis = length(whole(cell)).max(server + 1) - server;
-        panel += &rectangle(x + NAMES, y + 3, server, BAR - 8, "server");
-        panel += &rectangle(x + NAMES + server, y + 3, redis, BAR - 8, "redis");
-        let ratio = match place {
+        let redis = length(total(cell)).max(server + 1) - server;
+        panel += &rectangle(x + NAMES_WIDTH, y + 3, server, BAR_HEIGHT - 8, "server");
+        panel += &rectangle(x + NAMES_WIDTH + server, y + 3, redis, BAR_HEIGHT - 8, "redis");
+        let ratio = match index {
             0 => String::new(),
             _ => format!(" · {}×", short(cell.server_cpu() / ours)),
         };
@@ -79,7 +79,7 @@ fn panel(section: &Section, x: usize, y: usize) -> String {
             short(cell.server_cpu()),
             short(cell.redis_cpu())
         );
-        panel += &text(x + NAMES + server + redis + 6, y + 16, class, &label);
+        panel += &text(x + NAMES_WIDTH + server + redis + 6, y + 16, class, &label);
     }
     panel
 }

@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::load::{CONNECTIONS, Outcome, by_all};
+use super::load::{CONNECTIONS, Outcome, run_on_all};
 
 const KEYS: usize = 100;
 const BYTES: usize = 256 << 10;
@@ -42,7 +42,7 @@ impl PlainGet {
             let get = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len());
             exchange(connection, &get, &head, BYTES + 2).await
         };
-        by_all(&mut self.connections, &Cell::new(0), time, ask).await
+        run_on_all(&mut self.connections, &Cell::new(0), time, ask).await
     }
 }
 
@@ -64,8 +64,8 @@ async fn exchange(
         if connection.read_buf(&mut answer).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let is_right = answer.iter().zip(head.as_bytes()).all(|(a, b)| a == b);
-        if !is_right {
+        let is_expected = answer.iter().zip(head.as_bytes()).all(|(a, b)| a == b);
+        if !is_expected {
             let answer = String::from_utf8_lossy(&answer);
             return Err(io::Error::other(format!("Redis answered {answer}")));
         }

@@ -48,12 +48,12 @@ impl Cell {
         self.others.iter().sum::<f64>() / self.others.len() as f64
     }
 
-    /// In microseconds per request.
+    /// Microseconds per request.
     pub(super) fn server_cpu(&self) -> f64 {
         self.median(|row| row.server_cpu)
     }
 
-    /// In microseconds per request.
+    /// Microseconds per request.
     pub(super) fn redis_cpu(&self) -> f64 {
         self.median(|row| row.redis_cpu)
     }
@@ -62,12 +62,12 @@ impl Cell {
         self.median(|row| row.requests_per_second)
     }
 
-    /// In microseconds.
+    /// Microseconds.
     pub(super) fn p50(&self) -> f64 {
         self.median(|row| micros(row.p50))
     }
 
-    /// In microseconds.
+    /// Microseconds.
     pub(super) fn p99(&self) -> f64 {
         self.median(|row| micros(row.p99))
     }

@@ -25,7 +25,7 @@ pub(super) fn page(sections: &[Section], run: &Run) -> String {
     for section in sections {
         page += &format!("\n## {}\n\n{}", section.operation.name(), table(section));
     }
-    let percent = |value: fn(&Cell) -> f64, share| of(sections, value, share) * 100.0;
+    let percent = |value: fn(&Cell) -> f64, divisor| statistic(sections, value, divisor) * 100.0;
     page += &format!(
         "\nEvery figure is the median of the rounds. Of the server's CPU, the rounds lie {:.0} % apart at \
          the median and {:.0} % at the most. Other processes had {:.0} % of the machine at the median \
@@ -52,8 +52,8 @@ fn summary(sections: &[Section], value: impl Fn(&Cell) -> f64) -> String {
             section.operation.name(),
             value(&section.floor)
         );
-        for (place, (_, cell)) in section.peers.iter().enumerate() {
-            table += &match (place, cell.as_ref().map(&value)) {
+        for (index, (_, cell)) in section.peers.iter().enumerate() {
+            table += &match (index, cell.as_ref().map(&value)) {
                 (_, None) => " |".into(),
                 (0, Some(ours)) => format!(" | **{ours:.1}**"),
                 (_, Some(theirs)) => format!(" | {theirs:.1} ({:.1}×)", theirs / ours),
@@ -96,13 +96,13 @@ fn table(section: &Section) -> String {
     table
 }
 
-/// Returns the median of the results if `share` is 2, or the maximum if `share` is 1.
-fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
+/// Returns the median of the results if `divisor` is 2, or the maximum if `divisor` is 1.
+fn statistic(sections: &[Section], value: fn(&Cell) -> f64, divisor: usize) -> f64 {
     let cells = sections.iter().flat_map(|section| {
         let peers = section.measured().map(|(_, cell)| cell);
         peers.chain([&section.floor])
     });
     let mut values: Vec<f64> = cells.map(value).collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / share - 1]
+    values[values.len() / divisor - 1]
 }

@@ -11,11 +11,11 @@ const PYPI: &str = include_str!("../../../fastapi/requirements.txt");
 const CARGO: &str = include_str!("../../Cargo.lock");
 
 pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<String>, Box<dyn Error>> {
-    let said = |program: &str, arguments: &[&str]| {
+    let output_of = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let redis = said("redis-server", &["--version"])?;
+    let redis = output_of("redis-server", &["--version"])?;
     let redis = redis.split(' ').find_map(|word| word.strip_prefix("v="));
     let webdis = programs.installed.join("webdis/version");
     let python = programs.installed.join("fastapi/bin/python");
@@ -23,13 +23,16 @@ pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<String>, Box<dyn Error>
     let npm = packages["dependencies"].as_object().map(npm);
     Ok(vec![
         format!("Redis {}", redis.unwrap_or_default()),
-        format!("{} of this source", said(programs.product, &["--version"])?),
+        format!(
+            "{} of this source",
+            output_of(programs.product, &["--version"])?
+        ),
         crates(&["actix-web", "deadpool-redis", "actix-session"]),
         format!("Webdis {}", fs::read_to_string(webdis)?.trim()),
         npm.unwrap_or_default(),
         format!(
             "{}, {}",
-            said(&python.to_string_lossy(), &["--version"])?,
+            output_of(&python.to_string_lossy(), &["--version"])?,
             PYPI.lines()
                 .collect::<Vec<_>>()
                 .join(", ")

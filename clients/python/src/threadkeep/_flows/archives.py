@@ -4,16 +4,16 @@ from datetime import datetime
 
 from .._flow import Emit, Flow, Items
 from .._omitted import OMITTED, passed
-from .._place import Place, QueryValue, segment
+from .._resource import QueryValue, Resource, segment
 from ..models import Archive, HistoryItem, ThreadInfo
 from .receipts import received
 
 
-def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
+def listed(resource: Resource, since: datetime | None = None) -> Items[Archive]:
     """Yields ended threads without their states, in the order in which they ended."""
     query: dict[str, QueryValue] = {"since": since.isoformat() if since else None, "limit": 1_000}
     while True:
-        page = yield from received(place.read("/v1/archives", query))
+        page = yield from received(resource.read("/v1/archives", query))
         for archive in page["archives"]:
             yield Emit(Archive.of(archive))
         query["cursor"] = page.get("next_cursor")
@@ -21,16 +21,16 @@ def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
             return
 
 
-def get(place: Place, id: str, *, life: str = OMITTED) -> Flow[Archive]:
+def get(resource: Resource, id: str, *, life: str = OMITTED) -> Flow[Archive]:
     """Returns an ended thread with its final state."""
-    return Archive.of((yield from received(place.read(f"/v1/archives/{segment(id)}", passed(life=life)))))
+    return Archive.of((yield from received(resource.read(f"/v1/archives/{segment(id)}", passed(life=life)))))
 
 
-def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]:
+def history(resource: Resource, id: str, *, life: str = OMITTED) -> Items[HistoryItem]:
     """Yields the final history of an ended thread, oldest first."""
     query: dict[str, QueryValue] = {**passed(life=life), "limit": 1_000}
     while True:
-        page = yield from received(place.read(f"/v1/archives/{segment(id)}/history", query))
+        page = yield from received(resource.read(f"/v1/archives/{segment(id)}/history", query))
         for item in page["items"]:
             yield Emit(HistoryItem.of(item))
         if page.get("next_cursor") is None:
@@ -38,7 +38,8 @@ def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]
         query["after"] = page["next_cursor"]
 
 
-def restore(place: Place, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
+def restore(resource: Resource, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
     """Restores an ended thread. After `TransportError`, `Unavailable` or `ServerError`, it may have been restored."""
-    request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query=passed(life=life), is_repeatable=False)
+    path = f"/v1/archives/{segment(id)}/restore"
+    request = resource.write("POST", path, query=passed(life=life), is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

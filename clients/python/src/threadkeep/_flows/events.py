@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from .._flow import Emit, Items, Open, Pause, Read
-from .._place import Place, QueryValue, ThreadPlace
+from .._resource import QueryValue, Resource, ThreadResource
 from .._sse import Message, SseParser
 from .._transport import Stream
 from ..errors import APIError, InvalidResponse, RateLimited, ThreadkeepError, TransportError
@@ -18,13 +18,13 @@ MAX_PAUSE_SECONDS = 30.0
 EVENT_STREAM = "text/event-stream"
 
 
-def of_all(place: Place, types: Sequence[str] | None = None, *, last_event_id: str | None = None) -> Items[Event]:
+def of_all(resource: Resource, types: Sequence[str] | None = None, *, last_event_id: str | None = None) -> Items[Event]:
     """Yields the events of all threads, or only those of `types`."""
     query: dict[str, QueryValue] = {"type": types}
-    yield from _follow(place, "/v1/events", query, last_event_id)
+    yield from _follow(resource, "/v1/events", query, last_event_id)
 
 
-def of_thread(thread: ThreadPlace, *, last_event_id: str | None = None, values: bool = False) -> Items[Event]:
+def of_thread(thread: ThreadResource, *, last_event_id: str | None = None, values: bool = False) -> Items[Event]:
     """Yields the events of the thread until the thread ends or gets a new ID.
 
     With `values`, events contain the new values of the changed keys. After a `reset` event, read the thread again,
@@ -34,7 +34,7 @@ def of_thread(thread: ThreadPlace, *, last_event_id: str | None = None, values: 
 
 
 def _follow(
-    place: Place,
+    resource: Resource,
     path: str,
     query: dict[str, QueryValue],
     cursor: str | None,
@@ -44,10 +44,10 @@ def _follow(
     failures = 0
     while True:
         try:
-            asked = place.read(path, query, headers={"accept": EVENT_STREAM, "last-event-id": cursor})
-            stream: Stream = yield Open(asked)
+            request = resource.read(path, query, headers={"accept": EVENT_STREAM, "last-event-id": cursor})
+            stream: Stream = yield Open(request)
             if not stream.headers.get("content-type", "").startswith(EVENT_STREAM):
-                raise InvalidResponse("The response is no stream of events.")
+                raise InvalidResponse("The response is not an event stream.")
             failures = 0
             parser = SseParser()
             while part := (yield Read(SILENCE_SECONDS)):
@@ -62,12 +62,12 @@ def _follow(
         except ThreadkeepError as error:
             if not _is_transient(error):
                 raise
-            least = error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
+            min_pause = error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
         else:
-            least = 0.0
+            min_pause = 0.0
         ceiling = min(retry_seconds * 2**failures, MAX_PAUSE_SECONDS)
         failures = min(failures + 1, 8)
-        yield Pause(max(least, random.uniform(ceiling / 2, ceiling)))
+        yield Pause(max(min_pause, random.uniform(ceiling / 2, ceiling)))
 
 
 def _event(message: Message, cursor: str | None) -> Event:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._flow import Emit, Flow, Items
 from .._json import encode
-from .._place import QueryValue, ThreadPlace, segment
+from .._resource import QueryValue, ThreadResource, segment
 from ..models import AppendedItem, HistoryItem, HistorySegment
 from .receipts import received
 
@@ -16,7 +16,7 @@ PAGE = 1_000
 
 
 def append(
-    thread: ThreadPlace, value: Any, *, id: str | None = None, idempotency_key: str | None = None
+    thread: ThreadResource, value: Any, *, id: str | None = None, idempotency_key: str | None = None
 ) -> Flow[AppendedItem]:
     """Appends an item. Has no effect if the history already has an item with the same ID and value."""
     appended = yield from append_many(
@@ -26,15 +26,15 @@ def append(
 
 
 def append_many(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     values: Iterable[Any],
     *,
     ids: Sequence[str] | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[list[AppendedItem]]:
     """Appends items in atomic requests of up to 1,000 items."""
-    items = [{"id": id, "value": value} for id, value in _named(list(values), ids)]
-    bodies = [encode({"items": block}) for block in _blocks(items)]  # encodes all items before the first request
+    items = [{"id": id, "value": value} for id, value in _with_ids(list(values), ids)]
+    bodies = [encode({"items": batch}) for batch in _batches(items)]  # encodes all items before the first request
     appended: list[AppendedItem] = []
     for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
@@ -43,18 +43,18 @@ def append_many(
     return appended
 
 
-def _named(values: list[Any], ids: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
+def _with_ids(values: list[Any], ids: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
     ids = [uuid.uuid4().hex for _ in values] if ids is None else ids
     return zip(ids, values, strict=True)
 
 
-def _blocks(items: list[Any]) -> Iterator[list[Any]]:
+def _batches(items: list[Any]) -> Iterator[list[Any]]:
     rest = iter(items)
-    while block := list(islice(rest, PAGE)):
-        yield block
+    while batch := list(islice(rest, PAGE)):
+        yield batch
 
 
-def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> Items[HistoryItem]:
+def items(thread: ThreadResource, after: int = 0, *, originals: bool = False) -> Items[HistoryItem]:
     """Yields the items after `after`, oldest first. `originals` selects original items instead of their summaries."""
     query: dict[str, QueryValue] = {"after": after, "limit": PAGE}
     if originals:
@@ -62,7 +62,7 @@ def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> It
     yield from pages(thread, query)
 
 
-def pages(thread: ThreadPlace, query: dict[str, QueryValue], suffix: str = "/history") -> Items[HistoryItem]:
+def pages(thread: ThreadResource, query: dict[str, QueryValue], suffix: str = "/history") -> Items[HistoryItem]:
     while True:
         page = yield from received(thread.read(suffix, query))
         for item in page["items"]:
@@ -72,7 +72,7 @@ def pages(thread: ThreadPlace, query: dict[str, QueryValue], suffix: str = "/his
         query["after"] = page["next_cursor"]
 
 
-def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
+def latest(thread: ThreadResource, n: int) -> Flow[list[HistoryItem]]:
     """Returns the newest `n` items, oldest first."""
     found: list[HistoryItem] = []
     query: dict[str, QueryValue] = {"order": "desc"}
@@ -86,7 +86,7 @@ def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
     return found[::-1]
 
 
-def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:
+def take(thread: ThreadResource, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:
     """Removes the newest `count` items, up to 100, and returns them, oldest first."""
     request = thread.write(
         "POST", "/history/take", encode({"count": count}), query=thread.ttl, idempotency_key=idempotency_key
@@ -95,7 +95,7 @@ def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = N
 
 
 def compact(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     values: Iterable[Any],
     *,
     through: int,
@@ -111,27 +111,27 @@ def compact(
     return int((yield from received(request))["segment"])
 
 
-def segments(thread: ThreadPlace) -> Flow[list[HistorySegment]]:
+def segments(thread: ThreadResource) -> Flow[list[HistorySegment]]:
     """Returns the segments whose original items the server still keeps, newest first."""
     page = yield from received(thread.read("/history/segments", {}))
     return [HistorySegment.of(one) for one in page["segments"]]
 
 
-def segment_items(thread: ThreadPlace, number: int) -> Items[HistoryItem]:
+def segment_items(thread: ThreadResource, number: int) -> Items[HistoryItem]:
     """Yields the original items of a segment, oldest first."""
     yield from pages(thread, {"limit": PAGE}, f"/history/segments/{number}")
 
 
-def delete(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
+def delete(thread: ThreadResource, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
     """Removes an item. Returns whether it existed."""
     return (yield from _delete(thread, f"/history/{segment(id)}", idempotency_key))
 
 
-def clear(thread: ThreadPlace, *, idempotency_key: str | None = None) -> Flow[bool]:
+def clear(thread: ThreadResource, *, idempotency_key: str | None = None) -> Flow[bool]:
     """Removes all items. Returns whether the history had any."""
     return (yield from _delete(thread, "/history", idempotency_key))
 
 
-def _delete(thread: ThreadPlace, suffix: str, idempotency_key: str | None) -> Flow[bool]:
+def _delete(thread: ThreadResource, suffix: str, idempotency_key: str | None) -> Flow[bool]:
     request = thread.write("DELETE", suffix, query=thread.ttl, idempotency_key=idempotency_key)
     return bool((yield from received(request))["deleted"])

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from .._flow import Emit, Flow, Items
 from .._http.message import Request, Response
 from .._json import encode
-from .._place import Place, QueryValue, segment
+from .._resource import QueryValue, Resource, segment
 from ..errors import InvalidResponse, NotFound
 from ..models import Entry, EntryInfo, EntryPut, NamespaceInfo, PutOutcome, Receipt, time_of
 from .receipts import received, written
@@ -18,10 +18,10 @@ T = TypeVar("T")
 BATCH = 100
 """Maximum number of entries in a request."""
 
-MAX_PAGE = 1_000
+MAX_PAGE_SIZE = 1_000
 
 
-def get(namespace: Place, key: str) -> Flow[Entry | None]:
+def get(namespace: Resource, key: str) -> Flow[Entry | None]:
     """Returns an entry, or None."""
     try:
         response: Response = yield namespace.read(f"/{segment(key)}")
@@ -31,7 +31,7 @@ def get(namespace: Place, key: str) -> Flow[Entry | None]:
         return None
     headers = response.headers
     if "content-type" not in headers or response.status != 200:
-        raise InvalidResponse("The response is no entry.")
+        raise InvalidResponse("The response is not an entry.")
     expires_at = headers.get("x-expires-at")
     return Entry(
         key=key,
@@ -43,7 +43,7 @@ def get(namespace: Place, key: str) -> Flow[Entry | None]:
 
 
 def put(
-    namespace: Place,
+    namespace: Resource,
     key: str,
     body: bytes,
     *,
@@ -71,7 +71,7 @@ def put(
     return (yield from written(request))
 
 
-def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
+def delete(namespace: Resource, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
     """Deletes an entry. Returns whether it existed. Raises the same errors as `put`."""
     request = namespace.write(
         "DELETE",
@@ -83,25 +83,29 @@ def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key:
     return bool((yield from received(request))["deleted"])
 
 
-def keys(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[EntryInfo]:
+def keys(
+    namespace: Resource, prefix: str = "", *, order: str | None = None, limit: int | None = None
+) -> Items[EntryInfo]:
     """Yields up to `limit` entries whose keys begin with `prefix`, without bodies, sorted by the bytes of the keys."""
-    yield from _listed(namespace, {"prefix": prefix or None, "order": order}, limit, MAX_PAGE, EntryInfo.of)
+    yield from _listed(namespace, {"prefix": prefix or None, "order": order}, limit, MAX_PAGE_SIZE, EntryInfo.of)
 
 
-def entries(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[Entry]:
+def entries(
+    namespace: Resource, prefix: str = "", *, order: str | None = None, limit: int | None = None
+) -> Items[Entry]:
     """Yields up to `limit` entries whose keys begin with `prefix`, with bodies, sorted by the bytes of the keys."""
     yield from _listed(namespace, {"prefix": prefix or None, "order": order, "bodies": True}, limit, None, entry_of)
 
 
 def _listed(
-    namespace: Place,
+    namespace: Resource,
     query: dict[str, QueryValue],
     limit: int | None,
     page_size: int | None,
     model: Callable[[dict[str, Any]], T],
 ) -> Items[T]:
     while limit is None or limit > 0:
-        query["limit"] = page_size if limit is None else min(limit, MAX_PAGE)
+        query["limit"] = page_size if limit is None else min(limit, MAX_PAGE_SIZE)
         page = yield from received(namespace.read("", query))
         for entry in page["entries"]:
             yield Emit(model(entry))
@@ -112,30 +116,30 @@ def _listed(
             limit -= len(page["entries"])
 
 
-def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
+def get_many(namespace: Resource, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
     """Returns the entries that exist, by key. Reads 100 keys per request, and sends the requests concurrently."""
     found: dict[str, Entry] = {}
-    left = list(dict.fromkeys(keys))
-    while left:
-        responses: list[Response] = yield [_reading(namespace, block) for block in _blocks(left)]
-        left = []
+    remaining = list(dict.fromkeys(keys))
+    while remaining:
+        responses: list[Response] = yield [_get_request(namespace, batch) for batch in _batches(remaining)]
+        remaining = []
         for response in responses:
             data = response.members()
             found.update((entry["key"], entry_of(entry)) for entry in data["entries"])
-            left += data["unread"]
+            remaining += data["unread"]
     return found
 
 
-def _reading(namespace: Place, keys: list[str]) -> Request:
+def _get_request(namespace: Resource, keys: list[str]) -> Request:
     return namespace.read("/get", method="POST", body={"keys": keys})
 
 
 def put_many(
-    namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
+    namespace: Resource, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
     """Stores entries. Each entry succeeds or fails separately. Returns the outcomes in order."""
-    blocks = _blocks([_put(entry) for entry in entries])
-    bodies = [encode({"entries": block}) for block in blocks]  # encodes all entries before the first request
+    batches = _batches([_put(entry) for entry in entries])
+    bodies = [encode({"entries": batch}) for batch in batches]  # encodes all entries before the first request
     outcomes: list[PutOutcome] = []
     for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
@@ -160,7 +164,7 @@ def _put(entry: EntryPut) -> dict[str, Any]:
 
 
 def configure(
-    namespace: Place,
+    namespace: Resource,
     *,
     default_ttl_seconds: int | None = None,
     idle_ttl_seconds: int | None = None,
@@ -172,17 +176,17 @@ def configure(
     return NamespaceInfo.of((yield from received(request)))
 
 
-def clear(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
+def clear(namespace: Resource, *, idempotency_key: str | None = None) -> Flow[int]:
     """Deletes the namespace. Returns the number of deleted entries."""
     request = namespace.write("DELETE", idempotency_key=idempotency_key)
     return int((yield from received(request))["deleted"])
 
 
-def namespaces(place: Place) -> Items[NamespaceInfo]:
+def namespaces(resource: Resource) -> Items[NamespaceInfo]:
     """Yields the namespaces."""
-    query: dict[str, QueryValue] = {"limit": MAX_PAGE}
+    query: dict[str, QueryValue] = {"limit": MAX_PAGE_SIZE}
     while True:
-        page = yield from received(place.read("/v1/kv", query))
+        page = yield from received(resource.read("/v1/kv", query))
         for namespace in page["namespaces"]:
             yield Emit(NamespaceInfo.of(namespace))
         query["cursor"] = page.get("next_cursor")
@@ -202,6 +206,6 @@ def entry_of(data: Mapping[str, Any]) -> Entry:
     )
 
 
-def _blocks(items: list[Any]) -> Iterator[list[Any]]:
+def _batches(items: list[Any]) -> Iterator[list[Any]]:
     for start in range(0, len(items), BATCH):
         yield items[start : start + BATCH]

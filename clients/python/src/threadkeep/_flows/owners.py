@@ -1,21 +1,21 @@
 from __future__ import annotations
 
 from .._flow import Flow
-from .._place import Place, segment
+from .._resource import Resource, segment
 from ..models import Erasure, OwnerInfo
 from .receipts import received
 
 
-def get(place: Place, owner: str) -> Flow[OwnerInfo]:
+def get(resource: Resource, owner: str) -> Flow[OwnerInfo]:
     """Returns how much data an owner has."""
-    return OwnerInfo.of((yield from received(place.read(f"/v1/owners/{segment(owner)}"))))
+    return OwnerInfo.of((yield from received(resource.read(f"/v1/owners/{segment(owner)}"))))
 
 
-def erase(place: Place, owner: str) -> Flow[Erasure]:
+def erase(resource: Resource, owner: str) -> Flow[Erasure]:
     """Erases an owner and all their threads. Sends as many requests as necessary."""
     threads = archives = 0
     while True:
-        part = Erasure.of((yield from received(place.read(f"/v1/owners/{segment(owner)}", method="DELETE"))))
+        part = Erasure.of((yield from received(resource.read(f"/v1/owners/{segment(owner)}", method="DELETE"))))
         threads += part.threads
         archives += part.archives
         if part.complete:

@@ -6,41 +6,41 @@ from typing import Any
 from .._flow import Flow
 from .._http.message import Request
 from .._json import encode
-from .._omitted import given
-from .._place import Place, segment
+from .._omitted import not_none
+from .._resource import Resource, segment
 from ..models import Receipt, ScopeInfo, Task, ToolResult
 from .receipts import received, written
 
 
-class ScopePlace(Place):
+class ScopeResource(Resource):
     """A scope. Its name is in request bodies, not in paths."""
 
-    def __init__(self, place: Place, scope: str) -> None:
-        super().__init__("/v1", place.headers, repr(scope.partition(";")[0]), has_login=place.has_login)
+    def __init__(self, resource: Resource, scope: str) -> None:
+        super().__init__("/v1", resource.headers, repr(scope.partition(";")[0]), has_login=resource.has_login)
         self.scope = scope
 
     def ask(self, suffix: str, **members: Any) -> Request:
-        return self.read(suffix, method="POST", body={"scope": self.scope, **given(**members)})
+        return self.read(suffix, method="POST", body={"scope": self.scope, **not_none(**members)})
 
     def change(self, suffix: str, idempotency_key: str | None, method: str = "POST", **members: Any) -> Request:
-        body = {"scope": self.scope, **given(**members)}
+        body = {"scope": self.scope, **not_none(**members)}
         return self.write(method, suffix, encode(body), idempotency_key=idempotency_key)
 
 
-def get(scope: ScopePlace, key: str) -> Flow[str | None]:
+def get(scope: ScopeResource, key: str) -> Flow[str | None]:
     """Returns the text at `key`, or None."""
     value: str | None = (yield from received(scope.ask("/scopes/keys/get", key=key)))["value"]
     return value
 
 
-def get_many(scope: ScopePlace, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
+def get_many(scope: ScopeResource, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
     """Returns the texts at `keys`, with None for each absent key."""
     values: dict[str, str | None] = (yield from received(scope.ask("/scopes/keys/get", keys=list(keys))))["values"]
     return values
 
 
 def set(
-    scope: ScopePlace,
+    scope: ScopeResource,
     key: str,
     text: str,
     *,
@@ -63,7 +63,7 @@ def set(
 
 
 def set_many(
-    scope: ScopePlace,
+    scope: ScopeResource,
     texts: Mapping[str, str],
     *,
     ttl_seconds: int | None = None,
@@ -71,13 +71,13 @@ def set_many(
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Sets several keys atomically."""
-    entries = [given(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
+    entries = [not_none(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
     request = scope.change("/scopes/keys/set", idempotency_key, entries=entries, if_version=if_version)
     return (yield from written(request))
 
 
 def increment(
-    scope: ScopePlace,
+    scope: ScopeResource,
     key: str,
     by: int = 1,
     *,
@@ -90,26 +90,26 @@ def increment(
 
 
 def delete(
-    scope: ScopePlace, key: str, *, if_version: int | None = None, idempotency_key: str | None = None
+    scope: ScopeResource, key: str, *, if_version: int | None = None, idempotency_key: str | None = None
 ) -> Flow[bool]:
     """Deletes a key. Returns whether it existed."""
     request = scope.change("/scopes/keys/delete", idempotency_key, key=key, if_version=if_version)
     return bool((yield from received(request))["deleted"])
 
 
-def keys(scope: ScopePlace, prefix: str = "") -> Flow[list[str]]:
+def keys(scope: ScopeResource, prefix: str = "") -> Flow[list[str]]:
     """Returns the keys that begin with `prefix`, sorted."""
     found: list[str] = (yield from received(scope.ask("/scopes/keys/list", prefix=prefix or None)))["keys"]
     return found
 
 
-def describe(scope: ScopePlace) -> Flow[ScopeInfo]:
+def describe(scope: ScopeResource) -> Flow[ScopeInfo]:
     """Returns the scope without its contents."""
     return ScopeInfo.of((yield from received(scope.ask("/scopes/describe"))))
 
 
 def clear(
-    scope: ScopePlace,
+    scope: ScopeResource,
     *,
     keep_unfinished: bool = False,
     if_version: int | None = None,
@@ -122,14 +122,14 @@ def clear(
     return (yield from written(request))
 
 
-def end(scope: ScopePlace, *, if_version: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
+def end(scope: ScopeResource, *, if_version: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
     """Ends the scope. Returns whether it existed."""
     request = scope.change("/scopes", idempotency_key, "DELETE", if_version=if_version)
     return bool((yield from received(request))["ended"])
 
 
 def call(
-    scope: ScopePlace,
+    scope: ScopeResource,
     tool: str,
     arguments: Mapping[str, Any] | None = None,
     *,
@@ -140,13 +140,13 @@ def call(
     return ToolResult.of((yield from received(request)))
 
 
-def tasks(scope: ScopePlace) -> Flow[list[Task]]:
+def tasks(scope: ScopeResource) -> Flow[list[Task]]:
     """Returns the tasks."""
     return [Task.of(task) for task in (yield from received(scope.ask("/scopes/tasks/get")))["tasks"]]
 
 
 def set_tasks(
-    scope: ScopePlace,
+    scope: ScopeResource,
     tasks: Iterable[Task],
     *,
     keep_unfinished: bool = False,
@@ -157,7 +157,7 @@ def set_tasks(
     request = scope.change(
         "/scopes/tasks/set",
         idempotency_key,
-        tasks=[given(**vars(task)) for task in tasks],
+        tasks=[not_none(**vars(task)) for task in tasks],
         keep_unfinished=keep_unfinished or None,
         if_version=if_version,
     )
@@ -165,7 +165,7 @@ def set_tasks(
 
 
 def update_task(
-    scope: ScopePlace,
+    scope: ScopeResource,
     *,
     id: str | None = None,
     index: int | None = None,

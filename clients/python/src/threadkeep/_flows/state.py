@@ -7,7 +7,7 @@ from .. import operations as ops
 from .._flow import Flow
 from .._http.message import Request, Response
 from .._json import encode
-from .._place import DOT_SEGMENTS, JSON, QueryValue, ThreadPlace, segment
+from .._resource import DOT_SEGMENTS, JSON, QueryValue, ThreadResource, segment
 from ..errors import NotFound
 from ..models import Receipt
 from ..operations import Operation
@@ -17,13 +17,13 @@ Tag = str | int | None
 MERGE_PATCH = "application/merge-patch+json"
 
 
-def read(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
+def read(thread: ThreadResource, *keys: str) -> Flow[dict[str, Any]]:
     """Returns the state, or only `keys`."""
     return (yield from valued(thread.read("/state", {"key": keys} if keys else None), dict))
 
 
 def get(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     key: str,
     default: Any = None,
     *,
@@ -56,13 +56,13 @@ def _part(value: Any, tail: int | None, offset: int, limit: int | None) -> Any:
     return value[offset : None if limit is None else offset + limit]
 
 
-def keys(thread: ThreadPlace) -> Flow[list[str]]:
+def keys(thread: ThreadResource) -> Flow[list[str]]:
     """Returns the keys of the state, sorted."""
     return (yield from valued(thread.read("/keys"), list))
 
 
 def set(
-    thread: ThreadPlace, key: str, value: Any, *, if_match: Tag = None, idempotency_key: str | None = None
+    thread: ThreadResource, key: str, value: Any, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[Receipt]:
     """Sets a key to a JSON value."""
     if key in DOT_SEGMENTS:
@@ -73,7 +73,7 @@ def set(
 
 
 def push(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     key: str,
     value: Any,
     max_records: int | None = None,
@@ -94,7 +94,7 @@ def push(
 
 
 def increment(
-    thread: ThreadPlace, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
+    thread: ThreadResource, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[int]:
     """Adds to an integer. Returns the exact sum. An absent key counts as 0."""
     if key in DOT_SEGMENTS:
@@ -106,7 +106,7 @@ def increment(
     return required(receipt.value, "value")
 
 
-def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
+def delete(thread: ThreadResource, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
     """Deletes a key. Returns whether it existed."""
     if key in DOT_SEGMENTS:
         receipt = yield from _only(thread, ops.delete(key), if_match, idempotency_key)
@@ -118,7 +118,7 @@ def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_k
 
 
 def merge(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     operations: Iterable[Operation],
     *,
     if_match: Tag = None,
@@ -133,7 +133,7 @@ def merge(
 
 
 def patch(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     patch: Mapping[str, Any],
     *,
     if_match: Tag = None,
@@ -148,7 +148,7 @@ def patch(
 
 
 def replace(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     state: Mapping[str, Any],
     *,
     if_match: Tag = None,
@@ -158,13 +158,13 @@ def replace(
     return (yield from written(_write(thread, "PUT", "/state", encode(state), if_match, idempotency_key)))
 
 
-def clear(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[Receipt]:
+def clear(thread: ThreadResource, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[Receipt]:
     """Clears the state."""
     return (yield from written(_write(thread, "DELETE", "/state", None, if_match, idempotency_key)))
 
 
 def _write(
-    thread: ThreadPlace,
+    thread: ThreadResource,
     method: str,
     suffix: str,
     body: bytes | None,
@@ -185,7 +185,7 @@ def _write(
     )
 
 
-def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
+def _only(thread: ThreadResource, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
     """Performs one operation as a merge, because a URL cannot contain its key."""
     response: Response = yield _write(
         thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._flow import Flow
-from .._place import Place
+from .._resource import Resource
 from .receipts import valued
 
 
-def stats(place: Place) -> Flow[dict[str, Any]]:
+def stats(resource: Resource) -> Flow[dict[str, Any]]:
     """Returns one replica's statistics for the last minute: busiest and largest threads, routes, store."""
-    return (yield from valued(place.read("/v1/stats"), dict))
+    return (yield from valued(resource.read("/v1/stats"), dict))

@@ -8,36 +8,36 @@ from typing import Any
 from .._flow import Emit, Flow, Items, Open, Read
 from .._http.message import Response
 from .._omitted import OMITTED, passed
-from .._place import Place, QueryValue, ThreadPlace
+from .._resource import QueryValue, Resource, ThreadResource
 from ..errors import InvalidResponse, UnreadableThreads
 from ..models import ThreadInfo
 from .receipts import received
 
 READ_SECONDS = 60.0
 """Maximum time in seconds without data during an export."""
-MAX_OTHER_BYTES = 1_000
+MAX_CONTROL_BYTES = 1_000
 """Maximum length of a line that is not a document."""
 
 
-def export(thread: ThreadPlace) -> Flow[str]:
+def export(thread: ThreadResource) -> Flow[str]:
     """Returns the whole thread as a document. Values have the same bytes as when they were written."""
     response: Response = yield thread.read("/export")
     response.members()  # checks that the document is complete
     return response.body.decode()
 
 
-def export_all(place: Place, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
+def export_all(resource: Resource, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
     """Yields a document for each thread (of `owner`). Raises `UnreadableThreads` at the end if some are unreadable."""
     query: dict[str, QueryValue] = {**passed(owner=owner), "cursor": cursor}
     unreadable: list[str] = []
     while True:
-        yield Open(place.read("/v1/export", query))
+        yield Open(resource.read("/v1/export", query))
         end: dict[str, Any] = {}
         rest = b""
         while part := (yield Read(READ_SECONDS)):
             *lines, rest = (rest + part).split(b"\n")
             for line in filter(None, lines):
-                end = _other_than_document(line)
+                end = _control_line(line)
                 if not end:
                     yield Emit(line.decode())
                 elif "error" in end:
@@ -51,22 +51,22 @@ def export_all(place: Place, owner: str = OMITTED, *, cursor: str | None = None)
         raise UnreadableThreads(unreadable)
 
 
-def _other_than_document(line: bytes) -> dict[str, Any]:
-    if len(line) > MAX_OTHER_BYTES:
+def _control_line(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_CONTROL_BYTES:
         return {}
     value = Response(200, {}, line).members()
     return {} if "format" in value else value
 
 
 def import_document(
-    place: Place,
+    resource: Resource,
     document: str | bytes,
     *,
     if_exists: str | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadInfo]:
     """Creates a thread from a document. Raises `Conflict` if it exists, unless `if_exists` is `replace` or `skip`."""
-    request = place.write(
+    request = resource.write(
         "POST",
         "/v1/threads/import",
         _utf8(document),

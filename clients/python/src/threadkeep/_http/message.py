@@ -11,7 +11,7 @@ from ..errors import APIError, InvalidResponse, class_of
 T = TypeVar("T")
 
 TAG = re.compile(r'(?:W/)?"([0-9]+-[0-9a-f]{16})\b')
-"""Matches the server's ETag, even if a proxy has weakened or extended it: `W/"7-<life>"`, `"7-<life>-gzip"`."""
+"""Matches an ETag, such as `"7-0123456789abcdef"`, even if a proxy has weakened (`W/`) or extended it (`-gzip`)."""
 
 
 class Members(dict[str, Any]):

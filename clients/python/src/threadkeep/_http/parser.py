@@ -18,7 +18,7 @@ class ResponseParser:
         self._method = method
         self._buffer = bytearray()
         self._body = bytearray()
-        self._left: int | None = 0  # bytes left in the body or chunk; None if the body lasts until the connection ends
+        self._remaining: int | None = 0  # bytes of the body or chunk; None if the body ends with the connection
         self._is_chunked = False
         self._in_line_end = False
         self._in_trailer = False
@@ -41,7 +41,7 @@ class ResponseParser:
             self.can_reuse = False  # unsolicited data
 
     def end(self) -> None:
-        if self.has_head and self._left is None:
+        if self.has_head and self._remaining is None:
             self.is_complete = True
         if not self.is_complete:
             raise TransportError("The connection was cut before the response was complete.", sent=True)
@@ -80,7 +80,7 @@ class ResponseParser:
         connection = self.headers.get("connection", "").lower()
         self.can_reuse = version == "HTTP/1.1" and "close" not in connection
         if self._method == "HEAD" or self.status in (204, 304):
-            self._left = 0
+            self._remaining = 0
         elif "transfer-encoding" in self.headers:
             if self.headers["transfer-encoding"].lower() != "chunked":
                 raise _not_http()
@@ -88,23 +88,23 @@ class ResponseParser:
         elif (length := self.headers.get("content-length")) is not None:
             if not _LENGTH.fullmatch(length):
                 raise _not_http()
-            self._left = int(length)
+            self._remaining = int(length)
         else:
-            self._left = None
+            self._remaining = None
             self.can_reuse = False
 
     def _parse_body(self) -> None:
-        if self._left is None:
+        if self._remaining is None:
             self._move(len(self._buffer))
         else:
-            self._left -= self._move(self._left)
-            self.is_complete = self._left == 0
+            self._remaining -= self._move(self._remaining)
+            self.is_complete = self._remaining == 0
 
     def _parse_chunk(self) -> bool:
-        if self._left:
-            self._left -= self._move(self._left)
-            self._in_line_end = not self._left
-            if self._left:
+        if self._remaining:
+            self._remaining -= self._move(self._remaining)
+            self._in_line_end = not self._remaining
+            if self._remaining:
                 return False
         if self._in_line_end:
             if len(self._buffer) < 2:
@@ -120,12 +120,12 @@ class ResponseParser:
             self.is_complete = not line
             return True
         try:
-            self._left = int(line.partition(b";")[0], 16)
+            self._remaining = int(line.partition(b";")[0], 16)
         except ValueError:
             raise _not_http() from None
-        if self._left < 0:
+        if self._remaining < 0:
             raise _not_http()
-        self._in_trailer = self._left == 0
+        self._in_trailer = self._remaining == 0
         return True
 
     def _take_line(self) -> bytes | None:
@@ -138,9 +138,9 @@ class ResponseParser:
         del self._buffer[: end + 2]
         return line
 
-    def _move(self, most: int) -> int:
-        part = self._buffer[:most]
-        del self._buffer[:most]
+    def _move(self, max_bytes: int) -> int:
+        part = self._buffer[:max_bytes]
+        del self._buffer[:max_bytes]
         self._body += part
         return len(part)
 

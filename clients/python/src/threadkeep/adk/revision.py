@@ -10,7 +10,7 @@ from google.adk.sessions import Session
 from .._adapter import tag_of
 from .._flow import Flow
 from .._http.message import Response
-from .._place import ThreadPlace
+from .._resource import ThreadResource
 from ..thread import AsyncThread
 
 EVENTS = "n"
@@ -46,7 +46,7 @@ class Stored(NamedTuple):
 
 
 async def stored(thread: AsyncThread) -> Stored | None:
-    state, etag = await thread._runner.run(_state_and_tag(thread._place))
+    state, etag = await thread._runner.run(_state_and_tag(thread._resource))
     if UPDATED not in state:
         return None
     return Stored(Revision(thread.id, state[EVENTS], etag), state[UPDATED], values(state))
@@ -56,7 +56,7 @@ def values(state: dict[str, Any]) -> dict[str, Any]:
     return {key[len(VALUE) :]: value for key, value in state.items() if key.startswith(VALUE)}
 
 
-def _state_and_tag(thread: ThreadPlace) -> Flow[tuple[dict[str, Any], str]]:
+def _state_and_tag(thread: ThreadResource) -> Flow[tuple[dict[str, Any], str]]:
     response: Response = yield thread.read("/state")
     state: Any = response.json()
     return state, tag_of(response.etag)

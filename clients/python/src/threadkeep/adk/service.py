@@ -155,7 +155,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         """Appends an event and its state change to `session` and, in one write, to the stored session.
 
-        If the call fails, you can repeat it. A repeated call does not append the event again, but makes missing changes
+        If the call fails, you can repeat it. A repeated call never appends the event twice, and completes the changes
         to the state of the app and the user.
 
         Raises `StaleSessionError` if the stored session has changed since `session` was read. Raises

@@ -125,9 +125,9 @@ async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> No
 
 
 async def _append(thread: AsyncThread, named: Sequence[tuple[str, Message]], if_match: str | None = None) -> None:
-    """Appends messages in blocks. Only the write of the first block is conditional."""
+    """Appends messages in batches. Only the write of the first batch is conditional."""
     operations = [ops.append(message.to_dict(), id) for id, message in named]
     if len(operations) > MAX_OPERATIONS:
-        encode(operations)  # raises an error for values that are not JSON before the first block is sent
+        encode(operations)  # raises an error for values that are not JSON before the first batch is sent
     for start in range(0, len(operations), MAX_OPERATIONS):
         await thread.merge(operations[start : start + MAX_OPERATIONS], if_match=None if start else if_match)

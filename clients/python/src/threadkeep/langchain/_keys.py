@@ -8,7 +8,7 @@ from .._adapter import digest
 
 MAX_BYTES = 900
 _ESCAPED = re.compile("[%\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_CUT = "%%"
+_TRUNCATED = "%%"
 """Separates the beginning of a long text from the text's digest in a key."""
 
 
@@ -16,7 +16,7 @@ def entry_key(text: str) -> str:
     escaped = _escape(text)
     if len(escaped.encode()) <= MAX_BYTES:
         return f"k:{escaped}"
-    return f"k:{_beginning(escaped)}{_CUT}{digest(text)}"
+    return f"k:{_beginning(escaped)}{_TRUNCATED}{digest(text)}"
 
 
 def entry_prefix(text: str) -> str:
@@ -24,8 +24,8 @@ def entry_prefix(text: str) -> str:
     return f"k:{_beginning(_escape(text))}"
 
 
-def is_cut(key: str) -> bool:
-    return _CUT in key
+def is_truncated(key: str) -> bool:
+    return _TRUNCATED in key
 
 
 def text_of(key: str) -> str:

@@ -7,7 +7,7 @@ from langchain_core.messages import message_to_dict, messages_from_dict
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 
 from .._adapter import checked_prefix, digest, namespace_name
-from .._both import NEVER_EXPIRES, Both, BothConnection, putting
+from .._dual import NEVER_EXPIRES, DualAdapter, DualConnection, put_request
 from .._flow import Flow
 from .._flows.namespaces import clear, get
 from .._json import decode, encode
@@ -17,12 +17,11 @@ from ..client import Threadkeep
 KINDS = {kind.__name__: kind for kind in (Generation, GenerationChunk, ChatGeneration, ChatGenerationChunk)}
 
 
-class ThreadkeepCache(Both, BaseCache):
+class ThreadkeepCache(DualAdapter, BaseCache):
     """Caches model answers of up to 1 MiB each. One object serves blocking and async callers.
 
-    Answers are kept until the cache is cleared or, with `ttl_seconds`, until they expire. They are stored as JSON.
-    Loading an answer creates only generations and messages of LangChain's core. Use a different `prefix` for each
-    framework.
+    Answers are kept until the cache is cleared or, with `ttl_seconds`, until they expire. They are stored as JSON, and
+    loading them creates only classes of LangChain's core. Use a different `prefix` for each framework.
     """
 
     def __init__(
@@ -34,8 +33,8 @@ class ThreadkeepCache(Both, BaseCache):
         prefix: str = "langchain",
         ttl_seconds: int | None = None,
     ) -> None:
-        self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "cache", ""))
+        self._connection = DualConnection(client, base_url, api_key)
+        self._resource = self._connection.namespace(namespace_name(checked_prefix(prefix), "cache", ""))
         self._ttl_seconds = NEVER_EXPIRES if ttl_seconds is None else ttl_seconds
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
@@ -56,14 +55,14 @@ class ThreadkeepCache(Both, BaseCache):
 
     def clear(self, **kwargs: Any) -> None:
         """Deletes all answers."""
-        self._connection.run(clear(self._place))
+        self._connection.run(clear(self._resource))
 
     async def aclear(self, **kwargs: Any) -> None:
         """Deletes all answers."""
-        await self._connection.arun(clear(self._place))
+        await self._connection.arun(clear(self._resource))
 
     def _lookup(self, prompt: str, llm_string: str) -> Flow[RETURN_VAL_TYPE | None]:
-        entry = yield from get(self._place, digest(prompt, llm_string))
+        entry = yield from get(self._resource, digest(prompt, llm_string))
         if entry is None:
             return None
         return [_generation(data) for data in decode(entry.body)]
@@ -71,7 +70,7 @@ class ThreadkeepCache(Both, BaseCache):
     def _update(self, prompt: str, llm_string: str, answer: RETURN_VAL_TYPE) -> Flow[None]:
         body = encode([_data(generation) for generation in answer])
         key = digest(prompt, llm_string)
-        yield putting(self._place, key, body, ttl_seconds=self._ttl_seconds, content_type="application/json")
+        yield put_request(self._resource, key, body, ttl_seconds=self._ttl_seconds, content_type="application/json")
 
 
 def _data(generation: Generation) -> dict[str, Any]:

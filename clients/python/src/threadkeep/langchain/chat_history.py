@@ -6,14 +6,14 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
 from .._adapter import TTL_SECONDS, checked_prefix, thread_id
-from .._both import Both, BothConnection, collected
+from .._dual import DualAdapter, DualConnection, collected
 from .._flow import Flow
 from .._flows import history
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
 
 
-class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
+class ThreadkeepChatMessageHistory(DualAdapter, BaseChatMessageHistory):
     """Stores the messages of a session, for programs that use LangChain's chat histories. `session_id` may be any text.
 
     The session expires `ttl_seconds` after its last use. One object serves blocking and async callers. Use a different
@@ -31,7 +31,7 @@ class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
         ttl_seconds: int = TTL_SECONDS,
     ) -> None:
         self.session_id = session_id
-        self._connection = BothConnection(client, base_url, api_key)
+        self._connection = DualConnection(client, base_url, api_key)
         self._thread = self._connection.thread(thread_id(checked_prefix(prefix), session_id), ttl_seconds)
 
     @property

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from langchain_core.stores import BaseStore
 
 from .._adapter import checked_prefix, namespace_name
-from .._both import NEVER_EXPIRES, Both, BothConnection, deleting, in_blocks, putting
+from .._dual import NEVER_EXPIRES, DualAdapter, DualConnection, delete_request, put_request, send_in_batches
 from .._flow import Emit, Flow, Items
 from .._flows.namespaces import get, get_many, keys
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
-from ._keys import entry_key, entry_prefix, is_cut, text_of
+from ._keys import entry_key, entry_prefix, is_truncated, text_of
 
 
-class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
+class ThreadkeepByteStore(DualAdapter, BaseStore[str, bytes]):
     """Stores bytes under keys, which may be any text. One object serves blocking and async callers.
 
     A key and its value have up to 1 MiB in total. With `ttl_seconds`, a value expires `ttl_seconds` after it was last
@@ -30,8 +30,8 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
         prefix: str = "langchain",
         ttl_seconds: int | None = None,
     ) -> None:
-        self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "bytes", ""))
+        self._connection = DualConnection(client, base_url, api_key)
+        self._resource = self._connection.namespace(namespace_name(checked_prefix(prefix), "bytes", ""))
         self._ttl_seconds = NEVER_EXPIRES if ttl_seconds is None else ttl_seconds
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -67,9 +67,9 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
         return self._connection.aiterate(self._keys(prefix or ""))
 
     def _get(self, texts: Sequence[str]) -> Flow[list[bytes | None]]:
-        wanted = [entry_key(text) for text in texts]
-        found = yield from get_many(self._place, wanted)
-        return [_value(key, found[key].body) if key in found else None for key in wanted]
+        entry_keys = [entry_key(text) for text in texts]
+        found = yield from get_many(self._resource, entry_keys)
+        return [_value(key, found[key].body) if key in found else None for key in entry_keys]
 
     def _set(self, pairs: Sequence[tuple[str, bytes]]) -> Flow[None]:
         bodies = {}
@@ -78,46 +78,46 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
                 raise TypeError(f"A value must be bytes, not {type(value).__name__}.")
             key = entry_key(text)
             bodies[key] = _body(key, text, bytes(value))
-        yield from in_blocks(
-            putting(self._place, key, body, ttl_seconds=self._ttl_seconds) for key, body in bodies.items()
+        yield from send_in_batches(
+            put_request(self._resource, key, body, ttl_seconds=self._ttl_seconds) for key, body in bodies.items()
         )
 
     def _delete(self, texts: Sequence[str]) -> Flow[None]:
-        yield from in_blocks(deleting(self._place, entry_key(text)) for text in texts)
+        yield from send_in_batches(delete_request(self._resource, entry_key(text)) for text in texts)
 
     def _keys(self, prefix: str) -> Items[str]:
-        listed = keys(self._place, entry_prefix(prefix))
-        answer: object = None
+        listed = keys(self._resource, entry_prefix(prefix))
+        result: object = None
         while True:
             try:
-                step = listed.send(answer)
+                step = listed.send(result)
             except StopIteration:
                 return
             if not isinstance(step, Emit):
-                answer = yield step
+                result = yield step
                 continue
-            answer = None
+            result = None
             text = yield from self._text(step.item.key)
             if text is not None and text.startswith(prefix):
                 yield Emit(text)
 
     def _text(self, key: str) -> Flow[str | None]:
         """Returns the text of a key. If the key has only the beginning of the text, reads the text from the entry."""
-        if not is_cut(key):
+        if not is_truncated(key):
             return text_of(key)
-        entry = yield from get(self._place, key)
+        entry = yield from get(self._resource, key)
         return _split(entry.body)[0] if entry else None
 
 
 def _body(key: str, text: str, value: bytes) -> bytes:
-    if not is_cut(key):
+    if not is_truncated(key):
         return value
     data = text.encode("utf-8", "surrogatepass")
     return b"%d:" % len(data) + data + value
 
 
 def _value(key: str, body: bytes) -> bytes:
-    return _split(body)[1] if is_cut(key) else body
+    return _split(body)[1] if is_truncated(key) else body
 
 
 def _split(body: bytes) -> tuple[str, bytes]:

@@ -18,19 +18,19 @@ _NUMERIC: dict[str, Callable[[float, float], bool]] = {
 
 
 def has_all(value: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
-    return all(_matches(value.get(name), wanted) for name, wanted in filter.items())
+    return all(_matches(value.get(name), expected) for name, expected in filter.items())
 
 
-def _matches(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict):
-        if any(name.startswith("$") for name in wanted):
-            return all(_compares(value, name, operand) for name, operand in wanted.items())
-        return isinstance(value, dict) and has_all(value, wanted)
-    if isinstance(wanted, (list, tuple)):
-        if not isinstance(value, (list, tuple)) or len(value) != len(wanted):
+def _matches(value: Any, expected: Any) -> bool:
+    if isinstance(expected, dict):
+        if any(name.startswith("$") for name in expected):
+            return all(_compares(value, name, operand) for name, operand in expected.items())
+        return isinstance(value, dict) and has_all(value, expected)
+    if isinstance(expected, (list, tuple)):
+        if not isinstance(value, (list, tuple)) or len(value) != len(expected):
             return False
-        return all(map(_matches, value, wanted))
-    return bool(value == wanted)
+        return all(map(_matches, value, expected))
+    return bool(value == expected)
 
 
 def _compares(value: Any, name: str, operand: Any) -> bool:
@@ -54,7 +54,7 @@ def _meets(namespace: Sequence[str], condition: MatchCondition) -> bool:
     if len(namespace) < len(path):
         return False
     labels = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(wanted in (ANY, label) for label, wanted in zip(labels, path, strict=True))
+    return all(pattern in (ANY, label) for label, pattern in zip(labels, path, strict=True))
 
 
 def literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:

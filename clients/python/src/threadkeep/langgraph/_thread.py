@@ -10,13 +10,13 @@ from typing import NamedTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._adapter import namespace_name
-from .._both import BothConnection, collected
+from .._dual import DualConnection, collected
 from .._flow import Flow
 from .._flows.namespaces import namespaces
-from .._place import Place
+from .._resource import Resource
 from ._records import Reference
 
-MAX_KNOWN = 10_000
+MAX_STORED_VALUES = 10_000
 RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
 """Namespaces that do not store a thread."""
 
@@ -35,32 +35,32 @@ class StoredValueCache:
         self._lock = threading.Lock()
         self._references: OrderedDict[tuple[str, str, str, str], Reference] = OrderedDict()
 
-    def add(self, place: Place, ns: str, channel: str, value: Reference) -> None:
+    def add(self, resource: Resource, ns: str, channel: str, value: Reference) -> None:
         with self._lock:
-            self._references[place.name, ns, channel, value.version] = value
-            if len(self._references) > MAX_KNOWN:
+            self._references[resource.name, ns, channel, value.version] = value
+            if len(self._references) > MAX_STORED_VALUES:
                 self._references.popitem(last=False)
 
-    def get(self, place: Place, ns: str, channel: str, version: str) -> Reference | None:
-        return self._references.get((place.name, ns, channel, version))
+    def get(self, resource: Resource, ns: str, channel: str, version: str) -> Reference | None:
+        return self._references.get((resource.name, ns, channel, version))
 
-    def forget(self, place: Place) -> None:
+    def forget(self, resource: Resource) -> None:
         with self._lock:
-            for key in [key for key in self._references if key[0] == place.name]:
+            for key in [key for key in self._references if key[0] == resource.name]:
                 del self._references[key]
 
 
 class SavedThread(NamedTuple):
-    place: Place
+    resource: Resource
     serde: SerializerProtocol
-    known: StoredValueCache
+    stored_values: StoredValueCache
 
 
 class SavedThreads:
-    def __init__(self, connection: BothConnection, prefix: str) -> None:
+    def __init__(self, connection: DualConnection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
-        self._known = StoredValueCache()
+        self._stored_values = StoredValueCache()
         self.runs = connection.namespace(space_name(prefix, RUNS))
         """Index that maps each run to the threads with checkpoints of that run."""
 
@@ -69,10 +69,10 @@ class SavedThreads:
 
     def all(self, serde: SerializerProtocol) -> Flow[list[SavedThread]]:
         is_ours = re.compile(re.escape(self._prefix) + r"\.[0-9a-f]{40}").fullmatch
-        others = {space_name(self._prefix, space) for space in SPACES}
+        reserved = {space_name(self._prefix, space) for space in SPACES}
         found = yield from collected(namespaces(self._connection.root))
-        names = [info.namespace for info in found if is_ours(info.namespace) and info.namespace not in others]
+        names = [info.namespace for info in found if is_ours(info.namespace) and info.namespace not in reserved]
         return [self._at(name, serde) for name in names]
 
     def _at(self, namespace: str, serde: SerializerProtocol) -> SavedThread:
-        return SavedThread(self._connection.namespace(namespace), serde, self._known)
+        return SavedThread(self._connection.namespace(namespace), serde, self._stored_values)

@@ -6,13 +6,13 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
 
 from .._adapter import attempts, digest, tag_of
-from .._both import NEVER_EXPIRES, putting
+from .._dual import NEVER_EXPIRES, put_request
 from .._flow import Flow
 from .._flows.namespaces import configure, get, put
 from .._http.message import Request
-from .._place import Place, new_key
+from .._resource import Resource, new_key
 from ..errors import VersionMismatch
-from ._bodies import body_for, parts_of, whole
+from ._bodies import assemble, body_for, parts_of
 from ._records import (
     Record,
     Reference,
@@ -32,7 +32,7 @@ INLINE_BYTES = 4_096
 
 def save(
     thread: SavedThread,
-    runs: Place,
+    runs: Resource,
     idle_ttl_seconds: int | None,
     thread_id: str,
     ns: str,
@@ -42,16 +42,16 @@ def save(
     new_versions: ChannelVersions,
 ) -> Flow[None]:
     if idle_ttl_seconds is not None and parent is None:
-        yield from configure(thread.place, idle_ttl_seconds=idle_ttl_seconds)
+        yield from configure(thread.resource, idle_ttl_seconds=idle_ttl_seconds)
     values, parts = _values(thread, ns, checkpoint, new_versions)
     without_values = {name: value for name, value in checkpoint.items() if name != "channel_values"}
     dumps = thread.serde.dumps_typed
     record = Record(thread_id, ns, checkpoint["id"], parent, dumps(without_values), dumps(metadata), values)
-    yield [*index_of(thread.place, runs, thread_id, metadata), *parts]
-    yield from put_record(thread.place, record)
+    yield [*index_requests(thread.resource, runs, thread_id, metadata), *parts]
+    yield from put_record(thread.resource, record)
     for channel, value in values.items():
         if isinstance(value, Reference):
-            thread.known.add(thread.place, ns, channel, value)
+            thread.stored_values.add(thread.resource, ns, channel, value)
 
 
 def _values(
@@ -62,9 +62,9 @@ def _values(
     versions = {**checkpoint["channel_versions"], **new_versions}
     for channel, value in checkpoint["channel_values"].items():
         version = str(versions.get(channel, checkpoint["id"]))
-        known = None if channel in new_versions else thread.known.get(thread.place, ns, channel, version)
-        if known:
-            values[channel] = known
+        stored = None if channel in new_versions else thread.stored_values.get(thread.resource, ns, channel, version)
+        if stored:
+            values[channel] = stored
             continue
         type, data = thread.serde.dumps_typed(value)
         if len(data) <= INLINE_BYTES:
@@ -72,23 +72,23 @@ def _values(
             continue
         large = list(parts_of(data))
         values[channel] = reference = Reference(type, version, len(large))
-        parts += map(putting, [thread.place] * len(large), blob_keys(ns, channel, reference), large)
+        parts += map(put_request, [thread.resource] * len(large), blob_keys(ns, channel, reference), large)
     return values, parts
 
 
-def put_record(place: Place, record: Record) -> Flow[None]:
+def put_record(resource: Resource, record: Record) -> Flow[None]:
     key = checkpoints_key(record.ns, record.id)
-    body = yield from body_for(place, key, record.pack())
-    yield putting(place, key, body)
+    body = yield from body_for(resource, key, record.pack())
+    yield put_request(resource, key, body)
 
 
-def index_of(place: Place, runs: Place, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
-    """Adds a checkpoint's run to the index of runs. Also stores the key of the index entry in the thread."""
+def index_requests(resource: Resource, runs: Resource, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
+    """Returns the requests that add a run to the index of runs, and store the key of the index entry in the thread."""
     run_id = run_of(metadata)
     if run_id is None:
         return []
     key = run_key(run_id, thread_id)
-    return [putting(runs, key, thread_id.encode("utf-8", "surrogatepass")), putting(place, f"r/{key}", b"")]
+    return [put_request(runs, key, thread_id.encode("utf-8", "surrogatepass")), put_request(resource, f"r/{key}", b"")]
 
 
 def run_of(metadata: CheckpointMetadata) -> str | None:
@@ -113,7 +113,7 @@ def save_writes(
         Write(task_path, task_id, WRITES_IDX_MAP.get(channel, position), channel, *thread.serde.dumps_typed(value))
         for position, (channel, value) in enumerate(writes)
     ]
-    place, key = thread.place, writes_key(ns, id, task_id)
+    resource, key = thread.resource, writes_key(ns, id, task_id)
     stored: dict[int, Write] = {}
     etag: str | None = None
     for _ in attempts():
@@ -123,10 +123,10 @@ def save_writes(
                 merged[row.idx] = row
         if merged == stored:
             return
-        body = yield from body_for(place, key, pack_writes(merged.values()))
+        body = yield from body_for(resource, key, pack_writes(merged.values()))
         try:
             yield from put(
-                place,
+                resource,
                 key,
                 body,
                 ttl_seconds=NEVER_EXPIRES,
@@ -136,7 +136,7 @@ def save_writes(
             )
             return
         except VersionMismatch:
-            entry = yield from get(place, key)
+            entry = yield from get(resource, key)
             etag = tag_of(entry.etag) if entry else None
-            bodies = yield from whole(place, {key: entry.body} if entry else {})
+            bodies = yield from assemble(resource, {key: entry.body} if entry else {})
             stored = {write.idx: write for data in bodies.values() for write in unpack_writes(data)}

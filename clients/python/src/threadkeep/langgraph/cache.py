@@ -6,7 +6,7 @@ from langgraph.cache.base import BaseCache, FullKey, Namespace, ValueT
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._adapter import checked_prefix, digest
-from .._both import NEVER_EXPIRES, Both, BothConnection, collected, deleting, in_blocks, putting
+from .._dual import NEVER_EXPIRES, DualAdapter, DualConnection, collected, delete_request, put_request, send_in_batches
 from .._flow import Flow
 from .._flows.namespaces import clear, get_many, keys
 from ..aclient import AsyncThreadkeep
@@ -14,7 +14,7 @@ from ..client import Threadkeep
 from ._thread import CACHE, space_name
 
 
-class ThreadkeepCache(Both, BaseCache[ValueT]):
+class ThreadkeepCache(DualAdapter, BaseCache[ValueT]):
     """Caches values of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
     Use a different `prefix` for each framework.
@@ -30,8 +30,8 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(space_name(checked_prefix(prefix), CACHE))
+        self._connection = DualConnection(client, base_url, api_key)
+        self._resource = self._connection.namespace(space_name(checked_prefix(prefix), CACHE))
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """Returns the cached values by key. Omits other keys."""
@@ -58,7 +58,7 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
         await self._connection.arun(self._clear(namespaces))
 
     def _get(self, full_keys: Sequence[FullKey]) -> Flow[dict[FullKey, ValueT]]:
-        found = yield from get_many(self._place, [_entry_key(*key) for key in full_keys])
+        found = yield from get_many(self._resource, [_entry_key(*key) for key in full_keys])
         values: dict[FullKey, ValueT] = {}
         for namespace, key in full_keys:
             entry = found.get(_entry_key(namespace, key))
@@ -72,20 +72,21 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
         for (namespace, key), (value, ttl) in pairs.items():
             entry_key = _entry_key(namespace, key)
             if ttl is not None and ttl <= 0:
-                requests.append(deleting(self._place, entry_key))
+                requests.append(delete_request(self._resource, entry_key))
                 continue
             type, data = self.serde.dumps_typed(value)
             body = type.encode() + b":" + data
-            requests.append(putting(self._place, entry_key, body, ttl_seconds=NEVER_EXPIRES if ttl is None else ttl))
-        yield from in_blocks(iter(requests))
+            ttl_seconds = NEVER_EXPIRES if ttl is None else ttl
+            requests.append(put_request(self._resource, entry_key, body, ttl_seconds=ttl_seconds))
+        yield from send_in_batches(iter(requests))
 
     def _clear(self, namespaces: Sequence[Namespace] | None) -> Flow[None]:
         if namespaces is None:
-            yield from clear(self._place)
+            yield from clear(self._resource)
             return
         for namespace in namespaces:
-            found = yield from collected(keys(self._place, _prefix(namespace)))
-            yield from in_blocks(deleting(self._place, info.key) for info in found)
+            found = yield from collected(keys(self._resource, _prefix(namespace)))
+            yield from send_in_batches(delete_request(self._resource, info.key) for info in found)
 
 
 def _entry_key(namespace: Sequence[str], key: str) -> str:

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._adapter import checked_prefix
-from .._both import Both, BothConnection
+from .._dual import DualAdapter, DualConnection
 from .._flow import Flow, Items
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
@@ -24,7 +24,7 @@ from . import _reading, _removing, _writing
 from ._thread import SavedThread, SavedThreads
 
 
-class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
+class ThreadkeepSaver(DualAdapter, BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs. One object serves blocking and async callers, in any thread and event loop.
 
     With `ttl_seconds` (minimum: 60), a LangGraph thread expires `ttl_seconds` after its last read or write. Otherwise
@@ -43,7 +43,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._connection = BothConnection(client, base_url, api_key)
+        self._connection = DualConnection(client, base_url, api_key)
         self._threads = SavedThreads(self._connection, checked_prefix(prefix))
         self._ttl_seconds = ttl_seconds
 

@@ -19,10 +19,10 @@ from langgraph.store.base import (
 )
 
 from .._adapter import attempts, checked_prefix, tag_of
-from .._both import NEVER_EXPIRES, Both, BothConnection, collected, together
+from .._dual import NEVER_EXPIRES, DualAdapter, DualConnection, collected, together
 from .._flow import Flow
 from .._flows.namespaces import delete, entries, get, get_many, keys, put
-from .._place import new_key
+from .._resource import new_key
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
 from ..errors import VersionMismatch
@@ -32,11 +32,11 @@ from ._matching import has_all, is_selected, literal_prefix
 from ._thread import STORE, space_name
 
 
-class ThreadkeepStore(Both, BaseStore):
+class ThreadkeepStore(DualAdapter, BaseStore):
     """Stores JSON items of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
     Searches use no vectors, and ignore `query` and the `index` of a put. Results are sorted by namespace label. `ttl`
-    sets default lifetimes, in minutes. Use a different `prefix` for each framework.
+    sets default TTLs, in minutes. Use a different `prefix` for each framework.
     """
 
     supports_ttl = True
@@ -50,8 +50,8 @@ class ThreadkeepStore(Both, BaseStore):
         prefix: str = "langgraph",
         ttl: TTLConfig | None = None,
     ) -> None:
-        self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(space_name(checked_prefix(prefix), STORE))
+        self._connection = DualConnection(client, base_url, api_key)
+        self._resource = self._connection.namespace(space_name(checked_prefix(prefix), STORE))
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -71,7 +71,7 @@ class ThreadkeepStore(Both, BaseStore):
             elif not isinstance(op, (GetOp, SearchOp, ListNamespacesOp)):
                 raise ValueError(f"Unknown operation: {type(op)}")
         gets = [item_key(op.namespace, op.key) for op in ops if isinstance(op, GetOp)]
-        found = yield from get_many(self._place, gets)
+        found = yield from get_many(self._resource, gets)
         results: list[Result] = []
         for op in ops:
             if isinstance(op, GetOp):
@@ -102,7 +102,7 @@ class ThreadkeepStore(Both, BaseStore):
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
         end = op.offset + op.limit
-        listed = entries(self._place, prefix_of(op.namespace_prefix), limit=None if op.filter else end)
+        listed = entries(self._resource, prefix_of(op.namespace_prefix), limit=None if op.filter else end)
         matching = yield from collected(
             listed, lambda entry: not op.filter or has_all(StoredItem.unpack(entry.body).value, op.filter), end
         )
@@ -123,14 +123,14 @@ class ThreadkeepStore(Both, BaseStore):
     def _namespaces(self, op: ListNamespacesOp) -> Flow[list[tuple[str, ...]]]:
         conditions = op.match_conditions or ()
         found: set[tuple[str, ...]] = set()
-        unclear: list[str] = []
-        for info in (yield from collected(keys(self._place, prefix_of(literal_prefix(conditions))))):
+        digest_keys: list[str] = []
+        for info in (yield from collected(keys(self._resource, prefix_of(literal_prefix(conditions))))):
             namespace = namespace_in(info.key)
             if namespace is None:
-                unclear.append(info.key)
+                digest_keys.append(info.key)
             else:
                 found.add(namespace)
-        for entry in (yield from get_many(self._place, unclear)).values():
+        for entry in (yield from get_many(self._resource, digest_keys)).values():
             found.add(StoredItem.unpack(entry.body).namespace)
         selected = {namespace[: op.max_depth] for namespace in found if is_selected(namespace, conditions)}
         return sorted(selected)[op.offset : op.offset + op.limit]
@@ -138,10 +138,10 @@ class ThreadkeepStore(Both, BaseStore):
     def _put(self, key: str, op: PutOp) -> Flow[None]:
         """Puts or deletes an item. To keep the creation time, a put reads the item, and retries if it changes."""
         if op.value is None:
-            yield from delete(self._place, key)
+            yield from delete(self._resource, key)
             return
         for _ in attempts():
-            entry = yield from get(self._place, key)
+            entry = yield from get(self._resource, key)
             now = datetime.now(timezone.utc)
             created_at = StoredItem.unpack(entry.body).created_at if entry else now
             item = StoredItem(op.namespace, op.key, dict(op.value), created_at, now, op.ttl)
@@ -152,7 +152,7 @@ class ThreadkeepStore(Both, BaseStore):
                 continue
 
     def _refresh(self, entry: Entry, item: StoredItem) -> Flow[None]:
-        """Restarts the lifetime of an item. Has no effect if the item has changed since the read."""
+        """Restarts the TTL of an item. Has no effect if the item has changed since the read."""
         if item.ttl is None:
             return
         try:
@@ -162,7 +162,7 @@ class ThreadkeepStore(Both, BaseStore):
 
     def _put_entry(self, key: str, body: bytes, ttl: float | None, etag: str | None) -> Flow[None]:
         yield from put(
-            self._place,
+            self._resource,
             key,
             body,
             content_type="application/json",

@@ -1,4 +1,4 @@
-"""Stores messages as entries. The first line has the IDs of the message and of earlier messages."""
+"""Stores each message as an entry, whose first line has the IDs of the message and of its ancestors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..models import Entry, EntryPut
 from ..namespace import AsyncNamespace
 
 MAX_ANCESTOR_IDS = 64
-MAX_BLOCK_BYTES = 1_400_000
+MAX_BATCH_BYTES = 1_400_000
 """Maximum total size of the bodies in a request. A request has up to 2 MiB, and encodes bodies in base64."""
 
 
 class Stored(NamedTuple):
     entry: ConversationEntry
-    before: list[str]
+    ancestor_ids: list[str]
 
 
 async def read(namespace: AsyncNamespace, ids: Iterable[str]) -> list[Stored]:
@@ -33,53 +33,53 @@ async def read(namespace: AsyncNamespace, ids: Iterable[str]) -> list[Stored]:
     return [_loaded(found[key]) for key in keys.values()]
 
 
-async def read_back(namespace: AsyncNamespace, head: str, limit: int | None) -> list[ConversationEntry]:
+async def read_ancestors(namespace: AsyncNamespace, head: str, limit: int | None) -> list[ConversationEntry]:
     newest_first: list[ConversationEntry] = []
-    wanted = [head]
-    while wanted and (limit is None or len(newest_first) < limit):
-        block = await read(namespace, wanted if limit is None else wanted[: limit - len(newest_first)])
-        newest_first += [stored.entry for stored in block]
-        wanted = block[-1].before
+    ids = [head]
+    while ids and (limit is None or len(newest_first) < limit):
+        batch = await read(namespace, ids if limit is None else ids[: limit - len(newest_first)])
+        newest_first += [stored.entry for stored in batch]
+        ids = batch[-1].ancestor_ids
     return newest_first[::-1]
 
 
 async def write(namespace: AsyncNamespace, new: Sequence[ConversationEntry], parents: Iterable[Stored]) -> None:
     """Stores messages. The parent of each message is another new message, one of `parents`, or None."""
-    before = {parent.entry.id: parent.before for parent in parents}
+    ancestors = {parent.entry.id: parent.ancestor_ids for parent in parents}
     puts = []
     for entry in new:
         parent = entry.parent_id
-        before[entry.id] = [] if parent is None else [parent, *before[parent]][:MAX_ANCESTOR_IDS]
-        puts.append(EntryPut(digest(entry.id), _dumped(entry, before[entry.id]), "application/x-ndjson"))
-    for block in _blocks(puts):
-        for outcome in await namespace.put_many(block):
+        ancestors[entry.id] = [] if parent is None else [parent, *ancestors[parent]][:MAX_ANCESTOR_IDS]
+        puts.append(EntryPut(digest(entry.id), _dumped(entry, ancestors[entry.id]), "application/x-ndjson"))
+    for batch in _batches(puts):
+        for outcome in await namespace.put_many(batch):
             if not outcome.ok:
                 status = outcome.status or 500
                 raise class_of(status)(status, {"code": outcome.code, "detail": outcome.detail})
 
 
-def _dumped(entry: ConversationEntry, before: list[str]) -> bytes:
-    names = encode({"id": entry.id, "kind": entry.kind, "before": before})
-    return names + b"\n" + ModelMessagesTypeAdapter.dump_json([entry.message])
+def _dumped(entry: ConversationEntry, ancestor_ids: list[str]) -> bytes:
+    header = encode({"id": entry.id, "kind": entry.kind, "before": ancestor_ids})
+    return header + b"\n" + ModelMessagesTypeAdapter.dump_json([entry.message])
 
 
 def _loaded(stored: Entry) -> Stored:
     line, _, messages = stored.body.partition(b"\n")
-    names: Mapping[str, str] = decode(line)
-    before = list(names["before"])
+    header: Mapping[str, str] = decode(line)
+    ancestor_ids = list(header["before"])
     [message] = ModelMessagesTypeAdapter.validate_json(messages)
-    parent = before[0] if before else None
-    return Stored(ConversationEntry(id=names["id"], parent_id=parent, message=message), before)
+    parent = ancestor_ids[0] if ancestor_ids else None
+    return Stored(ConversationEntry(id=header["id"], parent_id=parent, message=message), ancestor_ids)
 
 
-def _blocks(puts: Iterable[EntryPut]) -> Iterator[list[EntryPut]]:
-    block: list[EntryPut] = []
+def _batches(puts: Iterable[EntryPut]) -> Iterator[list[EntryPut]]:
+    batch: list[EntryPut] = []
     size = 0
     for put in puts:
-        if block and size + len(put.body) > MAX_BLOCK_BYTES:
-            yield block
-            block, size = [], 0
-        block.append(put)
+        if batch and size + len(put.body) > MAX_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(put)
         size += len(put.body)
-    if block:
-        yield block
+    if batch:
+        yield batch

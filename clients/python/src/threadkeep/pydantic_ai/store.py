@@ -75,16 +75,16 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         key = digest(record.conversation_id)
         body = RECORD.dump_json(record)
         stored = await self._records.get(key)
-        before = _loaded(stored)
-        if (before.revision if before else None) != expected_revision:
+        existing = _loaded(stored)
+        if (existing.revision if existing else None) != expected_revision:
             raise conflict
-        outside = {record.head_id, *(entry.parent_id for entry in new_entries)} - {entry.id for entry in new_entries}
+        stored_ids = {record.head_id, *(entry.parent_id for entry in new_entries)} - {entry.id for entry in new_entries}
         try:
-            parents = await entries.read(self._entries, (id for id in outside if id is not None))
+            parents = await entries.read(self._entries, (id for id in stored_ids if id is not None))
         except LookupError as error:
             raise conflict from error
         await entries.write(self._entries, new_entries, parents)
-        if record.scope is not None and (before is None or before.scope != record.scope):
+        if record.scope is not None and (existing is None or existing.scope != record.scope):
             await self._scopes.put(f"{digest(record.scope)}/{key}", b"")
         try:
             await self._records.put(
@@ -128,7 +128,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """Returns the last `limit` entries up to `head_id`, oldest first. Raises `LookupError` if any is missing."""
-        return [] if head_id is None else await entries.read_back(self._entries, head_id, limit)
+        return [] if head_id is None else await entries.read_ancestors(self._entries, head_id, limit)
 
 
 def _loaded(entry: Entry | None) -> ConversationRecord | None:

@@ -8,7 +8,7 @@ from strands.types.session import Session, SessionAgent, SessionMessage
 
 from .._adapter import Connected, Connection, attempts, checked_prefix, digest, namespace_name, tag_of
 from .._json import decode, encode
-from .._place import JSON, new_key
+from .._resource import JSON, new_key
 from ..client import Threadkeep
 from ..errors import VersionMismatch
 from ..namespace import Namespace
@@ -108,44 +108,44 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
 
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Replaces the state of a multi-agent. Raises `SessionException` if it does not exist."""
-        place = _multi_agent(session_id, multi_agent.id)
+        ref = _multi_agent(session_id, multi_agent.id)
         try:
-            self._put(place, multi_agent.serialize_state(), if_match="*")
+            self._put(ref, multi_agent.serialize_state(), if_match="*")
         except VersionMismatch as error:
-            raise SessionException(f"{place.name} does not exist") from error
+            raise SessionException(f"{ref.name} does not exist") from error
 
     def _entries(self, session_id: str) -> Namespace:
         return self._connection.client.kv(namespace_name(self._prefix, "session", session_id))
 
-    def _read(self, place: _EntryRef) -> dict[str, Any] | None:
-        entry = self._entries(place.session_id).get(place.key)
+    def _read(self, ref: _EntryRef) -> dict[str, Any] | None:
+        entry = self._entries(ref.session_id).get(ref.key)
         return None if entry is None else decode(entry.body)
 
-    def _require(self, place: _EntryRef) -> None:
-        if not any(True for _ in self._entries(place.session_id).keys(place.key)):
-            raise SessionException(f"{place.name} does not exist")
+    def _require(self, ref: _EntryRef) -> None:
+        if not any(True for _ in self._entries(ref.session_id).keys(ref.key)):
+            raise SessionException(f"{ref.name} does not exist")
 
-    def _create(self, place: _EntryRef, value: dict[str, Any]) -> None:
+    def _create(self, ref: _EntryRef, value: dict[str, Any]) -> None:
         try:
-            self._put(place, value, if_absent=True)
+            self._put(ref, value, if_absent=True)
         except VersionMismatch as error:
-            raise SessionException(f"{place.name} exists already") from error
+            raise SessionException(f"{ref.name} exists already") from error
 
-    def _update(self, place: _EntryRef, record: SessionAgent | SessionMessage) -> None:
+    def _update(self, ref: _EntryRef, record: SessionAgent | SessionMessage) -> None:
         for _ in attempts():
-            entry = self._entries(place.session_id).get(place.key)
+            entry = self._entries(ref.session_id).get(ref.key)
             if entry is None:
-                raise SessionException(f"{place.name} does not exist")
+                raise SessionException(f"{ref.name} does not exist")
             record.created_at = decode(entry.body)["created_at"]
             try:
-                return self._put(place, record.to_dict(), if_match=tag_of(entry.etag))
+                return self._put(ref, record.to_dict(), if_match=tag_of(entry.etag))
             except VersionMismatch:
                 continue
 
-    def _put(self, place: _EntryRef, value: dict[str, Any], **condition: Any) -> None:
+    def _put(self, ref: _EntryRef, value: dict[str, Any], **condition: Any) -> None:
         # without an idempotency key, the client would not retry a put whose response is lost
-        entries = self._entries(place.session_id)
-        entries.put(place.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
+        entries = self._entries(ref.session_id)
+        entries.put(ref.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
 
 
 class _EntryRef(NamedTuple):

@@ -11,11 +11,11 @@ from strands.storage.storage import _NAMESPACED, StorageSearchResult, _normalize
 from strands.types.exceptions import StorageError
 
 from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, namespace_name
-from .._both import deleting, in_blocks
+from .._dual import delete_request, send_in_batches
 from ..aclient import AsyncThreadkeep
 from ..errors import ThreadkeepError
 
-MARK = "k:"
+KEY_PREFIX = "k:"
 """Prefix of entry keys. Needed because a URL cannot contain the key `.`."""
 
 
@@ -95,11 +95,11 @@ class ThreadkeepStorage(AsyncConnected, Storage):
                 await self._entries.clear()
                 return
             names = [entry.key async for entry in self._entries.keys(self._name(""))]
-            deletions = (deleting(self._entries._place, name) for name in names)
-            await self._entries._runner.run(in_blocks(deletions))
+            deletions = (delete_request(self._entries._resource, name) for name in names)
+            await self._entries._runner.run(send_in_batches(deletions))
 
     def _name(self, key: str) -> str:
-        return f"{MARK}{self._scope}{key}"
+        return f"{KEY_PREFIX}{self._scope}{key}"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from google.adk.errors import StaleSessionError
 from google.adk.events import Event, EventActions
 from google.adk.runners import Runner
 from google.adk.tools import ToolContext
-from scripted import Scripted, call, said
+from scripted import Scripted, call, user
 
 from threadkeep import AsyncThreadkeep
 from threadkeep.adk import ThreadkeepSessionService
@@ -45,7 +45,7 @@ async def hang(service: ThreadkeepSessionService, app: str, session: str, name: 
 
     agent = LlmAgent(name="agent", model=Scripted(answers=[call("wait")]), tools=[wait])
     runner = Runner(app_name=app, agent=agent, session_service=service)
-    async for _ in runner.run_async(user_id=USER, session_id=session, new_message=said("Wait."), state_delta={"n": 1}):
+    async for _ in runner.run_async(user_id=USER, session_id=session, new_message=user("Wait."), state_delta={"n": 1}):
         pass
 
 

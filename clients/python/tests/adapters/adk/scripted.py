@@ -22,7 +22,7 @@ class Scripted(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[self.answers.pop(0)]))
 
 
-def said(text: str) -> types.Content:
+def user(text: str) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 

@@ -20,7 +20,7 @@ from google.adk.events import Event, EventActions
 from google.adk.runners import Runner
 from google.adk.sessions import Session
 from google.genai import types
-from scripted import Scripted, said
+from scripted import Scripted, user
 from support.adapters import error_without, output_of_example, start
 from support.proxy import Proxy
 from support.server import API_KEY, Server
@@ -41,7 +41,7 @@ async def service(server: Server) -> AsyncIterator[ThreadkeepSessionService]:
 
 
 @pytest.fixture
-async def harmed(proxy: Proxy) -> AsyncIterator[ThreadkeepSessionService]:
+async def faulty(proxy: Proxy) -> AsyncIterator[ThreadkeepSessionService]:
     async with ThreadkeepSessionService(base_url=proxy.url, api_key=API_KEY) as service:
         yield service
 
@@ -61,7 +61,7 @@ async def stored(service: ThreadkeepSessionService, session: Session) -> Session
     return found
 
 
-async def test_a_session_that_was_overtaken_changes_nothing(service: ThreadkeepSessionService, app: str) -> None:
+async def test_an_append_to_a_stale_session_changes_nothing(service: ThreadkeepSessionService, app: str) -> None:
     first = await service.create_session(app_name=app, user_id="ada")
     second = await stored(service, first)
     await service.append_event(first, event(a=1))
@@ -77,7 +77,7 @@ async def test_a_session_that_was_overtaken_changes_nothing(service: ThreadkeepS
 
 
 @pytest.mark.parametrize("marker", [None, "2030-01-02T00:00:00.000000", "2030-01-02 00:00:00 UTC", ""])
-async def test_a_session_that_this_adapter_did_not_make_is_appended_to_if_it_is_as_new(
+async def test_a_session_of_another_service_can_append_while_it_is_current(
     service: ThreadkeepSessionService, app: str, marker: str | None
 ) -> None:
     created = await service.create_session(app_name=app, user_id="ada")
@@ -91,7 +91,7 @@ async def test_a_session_that_this_adapter_did_not_make_is_appended_to_if_it_is_
         await service.append_event(older, event(a=2))
 
 
-async def test_a_copy_of_a_session_goes_on(service: ThreadkeepSessionService, app: str) -> None:
+async def test_a_copied_session_can_append(service: ThreadkeepSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     for copy in (session.model_copy(deep=True), session.model_copy()):
         copy = await stored(service, copy)
@@ -99,7 +99,7 @@ async def test_a_copy_of_a_session_goes_on(service: ThreadkeepSessionService, ap
     assert len((await stored(service, session)).events) == 2
 
 
-async def test_an_id_names_one_event(service: ThreadkeepSessionService, app: str) -> None:
+async def test_event_ids_are_unique(service: ThreadkeepSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     first = await service.append_event(session, event(a=1))
     other = event(a=2)
@@ -124,7 +124,7 @@ async def test_an_event_that_is_too_large_changes_nothing(service: ThreadkeepSes
     assert await stored(service, session) == session
 
 
-async def test_a_session_of_many_large_events_is_read_whole(service: ThreadkeepSessionService, app: str) -> None:
+async def test_a_session_of_many_large_events_is_read_completely(service: ThreadkeepSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     for n in range(6):
         content = types.Content(role="model", parts=[types.Part(text=str(n) * 1_000_000)])
@@ -133,7 +133,7 @@ async def test_a_session_of_many_large_events_is_read_whole(service: ThreadkeepS
 
 
 async def test_a_read_shows_events_and_state_of_one_moment(
-    service: ThreadkeepSessionService, harmed: ThreadkeepSessionService, proxy: Proxy, app: str
+    service: ThreadkeepSessionService, faulty: ThreadkeepSessionService, proxy: Proxy, app: str
 ) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     await service.append_event(session, event(n=1))
@@ -144,11 +144,11 @@ async def test_a_read_shows_events_and_state_of_one_moment(
             appended.append(asyncio.run(service.append_event(session, event(n=2))))
 
     proxy.fault = append_before_the_history_is_read
-    found = await stored(harmed, session)
+    found = await stored(faulty, session)
     assert appended
     assert (found.state, len(found.events)) == ({"n": 1}, 1)
     with pytest.raises(StaleSessionError):
-        await harmed.append_event(found, event(n=3))
+        await faulty.append_event(found, event(n=3))
 
 
 async def test_values_that_are_not_json_are_stored_as_json(service: ThreadkeepSessionService, app: str) -> None:
@@ -165,7 +165,7 @@ async def test_values_that_are_not_json_are_stored_as_json(service: ThreadkeepSe
 
 
 @pytest.mark.parametrize(("settings", "ttl_seconds"), [({}, 2_592_000), ({"ttl_seconds": 7_200}, 7_200)])
-async def test_each_lives_for_the_ttl_after_its_last_use(
+async def test_sessions_users_and_apps_have_the_configured_ttl(
     server: Server, app: str, settings: dict[str, int], ttl_seconds: int
 ) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
@@ -177,7 +177,9 @@ async def test_each_lives_for_the_ttl_after_its_last_use(
             assert (await client.thread(id).info()).ttl_seconds == ttl_seconds
 
 
-async def test_a_session_that_has_expired_is_gone(service: ThreadkeepSessionService, server: Server, app: str) -> None:
+async def test_an_expired_session_can_be_created_again(
+    service: ThreadkeepSessionService, server: Server, app: str
+) -> None:
     session = await service.create_session(app_name=app, user_id="ada", session_id="s", state={"a": 1})
     revision = Revision.of(session)
     assert revision
@@ -204,8 +206,8 @@ async def test_a_session_that_has_expired_is_gone(service: ThreadkeepSessionServ
         assert not [entry async for entry in namespace.keys()]
 
 
-async def test_writes_whose_answers_are_lost_are_performed_once(
-    harmed: ThreadkeepSessionService, proxy: Proxy, app: str
+async def test_writes_with_lost_responses_are_performed_once(
+    faulty: ThreadkeepSessionService, proxy: Proxy, app: str
 ) -> None:
     cut: set[bytes] = set()
 
@@ -216,17 +218,17 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
         return "cut"
 
     proxy.fault = cut_each_request_once
-    session = await harmed.create_session(app_name=app, user_id="ada", session_id="s", state={"user:a": 1, "b": 2})
+    session = await faulty.create_session(app_name=app, user_id="ada", session_id="s", state={"user:a": 1, "b": 2})
     for n in range(3):
-        await harmed.append_event(session, event(**{"user:a": n, "b": n}))
-    assert len((await stored(harmed, session)).events) == 3
-    assert await stored(harmed, session) == session
-    await harmed.delete_session(app_name=app, user_id="ada", session_id="s")
-    assert (await harmed.list_sessions(app_name=app, user_id="ada")).sessions == []
+        await faulty.append_event(session, event(**{"user:a": n, "b": n}))
+    assert len((await stored(faulty, session)).events) == 3
+    assert await stored(faulty, session) == session
+    await faulty.delete_session(app_name=app, user_id="ada", session_id="s")
+    assert (await faulty.list_sessions(app_name=app, user_id="ada")).sessions == []
 
 
 @pytest.mark.parametrize("write", [1, 2, 3])
-async def test_an_append_that_failed_is_repeated_by_the_same_call(proxy: Proxy, app: str, write: int) -> None:
+async def test_a_failed_append_can_be_retried(proxy: Proxy, app: str, write: int) -> None:
     """An append has three writes: to the session, to the app and to the user. Cuts write number `write`."""
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
         service = ThreadkeepSessionService(client=client)
@@ -251,9 +253,7 @@ async def test_an_append_that_failed_is_repeated_by_the_same_call(proxy: Proxy, 
 
 
 @pytest.mark.parametrize("write", [2, 3])
-async def test_an_append_that_stopped_after_the_session_is_completed_after_a_reload(
-    proxy: Proxy, app: str, write: int
-) -> None:
+async def test_a_partial_append_is_completed_after_a_reload(proxy: Proxy, app: str, write: int) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
         service = ThreadkeepSessionService(client=client)
         session = await service.create_session(app_name=app, user_id="ada")
@@ -272,7 +272,9 @@ async def test_an_append_that_stopped_after_the_session_is_completed_after_a_rel
         assert found.state == {"user:a": 1, "app:b": 2, "d": 4}
 
 
-async def test_two_processes_lose_and_double_nothing(service: ThreadkeepSessionService, proxy: Proxy, app: str) -> None:
+async def test_two_processes_neither_lose_nor_duplicate_writes(
+    service: ThreadkeepSessionService, proxy: Proxy, app: str
+) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     count, lock = 0, threading.Lock()
 
@@ -297,7 +299,7 @@ async def test_two_processes_lose_and_double_nothing(service: ThreadkeepSessionS
     assert {key[4:]: value for key, value in found.state.items() if key.startswith("app:")} == written
 
 
-async def test_a_killed_turn_leaves_a_session_that_continues(
+async def test_a_session_continues_after_its_process_is_killed(
     service: ThreadkeepSessionService, server: Server, app: str
 ) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
@@ -311,7 +313,7 @@ async def test_a_killed_turn_leaves_a_session_that_continues(
     assert [bool(found.get_function_calls()) for found in before.events] == [False, True]
     model = Scripted(answers=[types.Part(text="Sorry.")])
     runner = Runner(app_name=app, agent=LlmAgent(name="agent", model=model), session_service=service)
-    async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=said("Go on.")):
+    async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=user("Go on.")):
         pass
     after = await stored(service, session)
     assert after.events[:2] == before.events
@@ -342,7 +344,7 @@ async def test_prefixes_keep_sessions_apart(server: Server, app: str) -> None:
             ThreadkeepSessionService(client=client, prefix="x" * 21)
 
 
-async def test_closing_ends_only_a_client_of_its_own(server: Server) -> None:
+async def test_closing_leaves_the_callers_client_open(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
         service = ThreadkeepSessionService(client=client)
         await service.close()
@@ -358,5 +360,5 @@ def test_the_example_runs(server: Server) -> None:
     ]
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[adk]"' in error_without("google.adk.sessions", "threadkeep.adk")

@@ -18,7 +18,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.tools import ToolContext
 from google.adk.version import __version__ as version
 from google.genai import types
-from scripted import Scripted, call, said
+from scripted import Scripted, call, user
 from support.adapters import NAMES, VALUES, unique
 from support.server import API_KEY, Server
 
@@ -74,7 +74,7 @@ async def test_a_session_is_read_as_it_was_created(service: BaseSessionService, 
     assert await stored(service, created) == created
 
 
-async def test_ids_are_made_for_sessions_without_one(service: BaseSessionService, app: str) -> None:
+async def test_sessions_without_an_id_get_one(service: BaseSessionService, app: str) -> None:
     made = [await service.create_session(app_name=app, user_id="ada", session_id=id) for id in (None, None, "", " \n")]
     assert len({session.id for session in made}) == 4
     assert all(session.id.strip() for session in made)
@@ -96,7 +96,7 @@ async def test_a_session_is_created_once(service: BaseSessionService, app: str) 
     assert await service.get_user_state(app_name=app, user_id="ada") == {}
 
 
-async def test_of_several_creations_at_once_one_succeeds(service: BaseSessionService, app: str) -> None:
+async def test_one_of_several_concurrent_creations_succeeds(service: BaseSessionService, app: str) -> None:
     made = await asyncio.gather(
         *(service.create_session(app_name=app, user_id="ada", session_id="s", state={"n": n}) for n in range(5)),
         return_exceptions=True,
@@ -106,7 +106,7 @@ async def test_of_several_creations_at_once_one_succeeds(service: BaseSessionSer
     assert await stored(service, winner) == winner
 
 
-async def test_what_does_not_exist_is_none(service: BaseSessionService, app: str) -> None:
+async def test_a_missing_session_is_none(service: BaseSessionService, app: str) -> None:
     await service.create_session(app_name=app, user_id="ada", session_id="s")
     for names in ((app, "ada", "t"), (app, "bob", "s"), (unique(), "ada", "s"), (app, "ada", "")):
         found = await service.get_session(app_name=names[0], user_id=names[1], session_id=names[2])
@@ -135,7 +135,7 @@ async def test_the_state_of_a_user_is_read_without_a_session(service: BaseSessio
     assert await service.get_user_state(app_name=app, user_id="bob") == {}
 
 
-async def test_a_session_in_hand_equals_the_stored_one_after_each_event(service: BaseSessionService, app: str) -> None:
+async def test_a_loaded_session_equals_the_stored_one_after_each_event(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada", state={"n": 0})
     for n in range(1, 4):
         appended = event(n=n, **{f"k{n}": n})
@@ -145,7 +145,7 @@ async def test_a_session_in_hand_equals_the_stored_one_after_each_event(service:
         assert await stored(service, session) == session
 
 
-async def test_temporary_state_is_only_in_hand(service: BaseSessionService, app: str) -> None:
+async def test_temporary_state_is_not_stored(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     appended = await service.append_event(session, event(**scoped(temp_t=1, s=2)))
     assert session.state == scoped(temp_t=1, s=2)
@@ -164,7 +164,7 @@ async def test_partial_events_are_not_stored(service: BaseSessionService, app: s
     assert await stored(service, session) == session
 
 
-async def test_the_time_of_a_session_is_that_of_its_last_event(service: BaseSessionService, app: str) -> None:
+async def test_a_session_has_the_time_of_its_last_event(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     for timestamp in (1_900_000_000.123456, 5.25):
         await service.append_event(session, event(timestamp))
@@ -185,7 +185,7 @@ async def test_the_newest_events_are_read(service: BaseSessionService, app: str)
     assert (await stored(service, session, num_recent_events=4, after_timestamp=4.0)).events == events[3:]
 
 
-async def test_a_session_with_some_of_its_events_goes_on(service: BaseSessionService, app: str) -> None:
+async def test_a_partially_loaded_session_can_append(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     first = [await service.append_event(session, event(n=n)) for n in range(3)]
     part = await stored(service, session, num_recent_events=1)
@@ -201,7 +201,7 @@ async def test_events_of_the_same_time_keep_their_order(service: BaseSessionServ
     assert (await stored(service, session)).events == session.events
 
 
-async def test_an_event_that_comes_again_changes_nothing(service: BaseSessionService, app: str) -> None:
+async def test_a_repeated_event_changes_nothing(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     first = event(s=1)
     await service.append_event(session, first)
@@ -254,7 +254,7 @@ async def test_values_of_the_state_come_back_equal(service: BaseSessionService, 
     assert found == session
 
 
-async def test_what_was_read_is_a_copy(service: BaseSessionService, app: str) -> None:
+async def test_a_read_returns_a_copy(service: BaseSessionService, app: str) -> None:
     created = await service.create_session(app_name=app, user_id="ada", state={"list": [1]})
     await service.append_event(created, event())
     found = await stored(service, created)
@@ -299,7 +299,7 @@ async def test_a_deleted_session_is_gone(service: BaseSessionService, app: str) 
     assert await service.get_user_state(app_name=app, user_id="ada") == {"u": 1}
 
 
-async def test_a_deleted_session_is_created_again_at_once(service: BaseSessionService, app: str) -> None:
+async def test_a_deleted_session_can_be_created_again_immediately(service: BaseSessionService, app: str) -> None:
     for n in range(3):
         session = await service.create_session(app_name=app, user_id="ada", session_id="s", state={f"n{n}": n})
         await service.append_event(session, event(float(n)))
@@ -308,13 +308,13 @@ async def test_a_deleted_session_is_created_again_at_once(service: BaseSessionSe
         await service.delete_session(app_name=app, user_id="ada", session_id="s")
 
 
-async def test_nothing_is_appended_to_a_session_that_was_never_created(service: BaseSessionService, app: str) -> None:
+async def test_an_append_to_a_session_that_was_never_created_fails(service: BaseSessionService, app: str) -> None:
     with pytest.raises(SessionNotFoundError):
         await service.append_event(Session(app_name=app, user_id="ada", id="s"), event())
     assert await service.get_session(app_name=app, user_id="ada", session_id="s") is None
 
 
-async def test_parallel_agents_append_to_one_session_in_hand(service: BaseSessionService, app: str) -> None:
+async def test_parallel_agents_can_append_to_one_loaded_session(service: BaseSessionService, app: str) -> None:
     session = await service.create_session(app_name=app, user_id="ada")
     await asyncio.gather(*(service.append_event(session, event(**{f"k{n}": n})) for n in range(20)))
     assert session.state == {f"k{n}": n for n in range(20)}
@@ -322,7 +322,7 @@ async def test_parallel_agents_append_to_one_session_in_hand(service: BaseSessio
     assert await stored(service, session) == session
 
 
-async def test_any_text_names_a_session_of_its_own(service: BaseSessionService, app: str) -> None:
+async def test_any_text_is_a_valid_session_id(service: BaseSessionService, app: str) -> None:
     names = [name for name in NAMES if name == name.strip() and name]
     made = []
     for name in names:
@@ -355,7 +355,7 @@ async def test_a_runner_continues_a_conversation(service: BaseSessionService) ->
     runner = Runner(app_name=app, agent=agent, session_service=service)
     session = await service.create_session(app_name=app, user_id="ada")
     for text in ("I like blue.", "What do I like?"):
-        async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=said(text)):
+        async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=user(text)):
             pass
 
     found = await stored(service, session)

@@ -31,7 +31,7 @@ async def client(server: Server) -> AsyncIterator[AsyncThreadkeep]:
 
 
 @pytest.fixture
-async def harmed(proxy: Proxy) -> AsyncIterator[AsyncThreadkeep]:
+async def faulty(proxy: Proxy) -> AsyncIterator[AsyncThreadkeep]:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         yield client
 
@@ -41,7 +41,7 @@ def session() -> str:
     return unique("session")
 
 
-def asked(text: str, id: str | None = None) -> Message:
+def user(text: str, id: str | None = None) -> Message:
     return Message("user", [text], message_id=id)
 
 
@@ -49,9 +49,9 @@ async def texts(provider: ThreadkeepHistoryProvider, session: str) -> list[str]:
     return [message.text for message in await provider.get_messages(session)]
 
 
-async def test_messages_with_ids_are_saved_by_one_request(harmed: AsyncThreadkeep, proxy: Proxy, session: str) -> None:
-    provider = ThreadkeepHistoryProvider(client=harmed)
-    messages = [asked(str(n), f"m{n}") for n in range(10)]
+async def test_messages_with_ids_are_saved_by_one_request(faulty: AsyncThreadkeep, proxy: Proxy, session: str) -> None:
+    provider = ThreadkeepHistoryProvider(client=faulty)
+    messages = [user(str(n), f"m{n}") for n in range(10)]
     await provider.save_messages(session, messages[:5])
     await provider.save_messages(session, messages)
     assert len(proxy.requests) == 2
@@ -59,20 +59,20 @@ async def test_messages_with_ids_are_saved_by_one_request(harmed: AsyncThreadkee
     assert await texts(provider, session) == [str(n) for n in range(10)]
 
 
-async def test_a_save_that_is_overtaken_adds_what_is_new_then(
-    client: AsyncThreadkeep, harmed: AsyncThreadkeep, proxy: Proxy, session: str
+async def test_a_save_after_a_concurrent_save_adds_only_new_messages(
+    client: AsyncThreadkeep, faulty: AsyncThreadkeep, proxy: Proxy, session: str
 ) -> None:
-    provider, overtaken = ThreadkeepHistoryProvider(client=client), ThreadkeepHistoryProvider(client=harmed)
-    transcript = [asked(text) for text in "abc"]
-    left = [transcript]
+    provider, overtaken = ThreadkeepHistoryProvider(client=client), ThreadkeepHistoryProvider(client=faulty)
+    transcript = [user(text) for text in "abc"]
+    pending = [transcript]
 
     def save_the_same_before(request: bytes) -> None:
-        if request.startswith(b"PATCH") and left:
-            asyncio.run(provider.save_messages(session, left.pop()))
+        if request.startswith(b"PATCH") and pending:
+            asyncio.run(provider.save_messages(session, pending.pop()))
 
     proxy.fault = save_the_same_before
-    await overtaken.save_messages(session, [*transcript, asked("d")])
-    assert not left
+    await overtaken.save_messages(session, [*transcript, user("d")])
+    assert not pending
     assert await texts(provider, session) == list("abcd")
 
 
@@ -80,15 +80,15 @@ async def test_a_save_that_is_too_large_adds_nothing(client: AsyncThreadkeep, se
     provider = ThreadkeepHistoryProvider(client=client)
     for ids in ("a", "b"), (None, None):
         with pytest.raises(TooLarge):
-            await provider.save_messages(session, [asked("x" * 1_100_000, id) for id in ids])
+            await provider.save_messages(session, [user("x" * 1_100_000, id) for id in ids])
     assert await texts(provider, session) == []
 
 
 @pytest.mark.parametrize("before", [1, 1_000])
-async def test_what_is_not_json_adds_nothing(client: AsyncThreadkeep, session: str, before: int) -> None:
+async def test_a_message_that_is_not_json_adds_nothing(client: AsyncThreadkeep, session: str, before: int) -> None:
     provider = ThreadkeepHistoryProvider(client=client)
     for has_ids in True, False:
-        messages = [asked("a", str(n) if has_ids else None) for n in range(before + 1)]
+        messages = [user("a", str(n) if has_ids else None) for n in range(before + 1)]
         messages[-1].additional_properties["value"] = float("nan")
         with pytest.raises(ValueError):
             await provider.save_messages(session, messages)
@@ -101,7 +101,7 @@ async def test_sources_sessions_and_prefixes_keep_messages_apart(client: AsyncTh
     providers += [ThreadkeepHistoryProvider(providers[0].source_id, client=client, prefix="other")]
     for number, provider in enumerate(providers):
         for name in names:
-            await provider.save_messages(name, [asked(f"{number} {name}", "id")])
+            await provider.save_messages(name, [user(f"{number} {name}", "id")])
     for number, provider in enumerate(providers):
         for name in names:
             assert await texts(provider, name) == [f"{number} {name}"]
@@ -115,31 +115,31 @@ async def test_a_history_belongs_to_a_session(client: AsyncThreadkeep) -> None:
         with pytest.raises(ValueError):
             await provider.get_messages(session)
         with pytest.raises(ValueError):
-            await provider.save_messages(session, [asked("a")])
+            await provider.save_messages(session, [user("a")])
 
 
-async def test_a_cleared_session_continues_at_once(client: AsyncThreadkeep, session: str) -> None:
+async def test_a_cleared_session_can_be_used_immediately(client: AsyncThreadkeep, session: str) -> None:
     provider = ThreadkeepHistoryProvider(client=client)
     for _ in range(3):
-        await provider.save_messages(session, [asked("a", "1"), asked("b")])
+        await provider.save_messages(session, [user("a", "1"), user("b")])
         assert await texts(provider, session) == ["a", "b"]
         await provider.clear(session)
         assert await texts(provider, session) == []
 
 
 @pytest.mark.parametrize(("settings", "ttl_seconds"), [({}, 2_592_000), ({"ttl_seconds": 7_200}, 7_200)])
-async def test_a_history_lives_for_the_ttl_after_its_last_use(
+async def test_a_history_has_the_configured_ttl(
     client: AsyncThreadkeep, session: str, settings: dict[str, Any], ttl_seconds: int
 ) -> None:
     provider = ThreadkeepHistoryProvider(client=client, **settings)
     for number, id in enumerate([None, "id"]):
-        await provider.save_messages(f"{session}{number}", [asked("a", id)])
+        await provider.save_messages(f"{session}{number}", [user("a", id)])
         thread = client.thread(thread_id("agent-framework", provider.source_id, f"{session}{number}"))
         assert (await thread.info()).ttl_seconds == ttl_seconds
 
 
-async def test_writes_whose_answers_are_lost_are_performed_once(
-    harmed: AsyncThreadkeep, proxy: Proxy, session: str
+async def test_writes_with_lost_responses_are_performed_once(
+    faulty: AsyncThreadkeep, proxy: Proxy, session: str
 ) -> None:
     cut: set[bytes] = set()
 
@@ -150,9 +150,9 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
         return "cut"
 
     proxy.fault = cut_each_request_once
-    provider, store = ThreadkeepHistoryProvider(client=harmed), ThreadkeepSessionStore(client=harmed)
-    await provider.save_messages(session, [asked("a", "1"), asked("b", "2")])
-    await provider.save_messages(session, [asked("c"), asked("d")])
+    provider, store = ThreadkeepHistoryProvider(client=faulty), ThreadkeepSessionStore(client=faulty)
+    await provider.save_messages(session, [user("a", "1"), user("b", "2")])
+    await provider.save_messages(session, [user("c"), user("d")])
     assert await texts(provider, session) == list("abcd")
     await provider.clear(session)
     assert await texts(provider, session) == []
@@ -162,7 +162,9 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
     assert await store.get(session) is None
 
 
-async def test_two_processes_lose_double_and_mix_nothing(client: AsyncThreadkeep, proxy: Proxy, session: str) -> None:
+async def test_two_processes_neither_lose_nor_duplicate_nor_mix_writes(
+    client: AsyncThreadkeep, proxy: Proxy, session: str
+) -> None:
     count, lock = 0, threading.Lock()
 
     def cut_some(request: bytes) -> str | None:
@@ -183,7 +185,7 @@ async def test_two_processes_lose_double_and_mix_nothing(client: AsyncThreadkeep
     assert [text[:-1] for text in found[::2]] == [text[:-1] for text in found[1::2]]
 
 
-async def test_a_killed_turn_leaves_a_session_that_continues(
+async def test_a_session_continues_after_its_process_is_killed(
     client: AsyncThreadkeep, server: Server, session: str
 ) -> None:
     process = start(WRITER, "hang", session, "", url=server.url)
@@ -209,7 +211,7 @@ async def test_a_provider_that_only_stores_is_not_read(client: AsyncThreadkeep, 
 
 
 @pytest.mark.filterwarnings("ignore:AgentSession state value")
-async def test_what_cannot_be_restored_is_not_set(client: AsyncThreadkeep, session: str) -> None:
+async def test_a_session_that_cannot_be_restored_is_rejected(client: AsyncThreadkeep, session: str) -> None:
     store = ThreadkeepSessionStore(client=client)
     for value, error in ((object(), TypeError), ({1}, TypeError), (b"a", TypeError), (float("nan"), ValueError)):
         stored = AgentSession(session_id="s")
@@ -234,12 +236,12 @@ async def test_snapshots_expire_only_with_a_ttl(client: AsyncThreadkeep, session
         assert (entry.expires_at is not None) is expires
 
 
-def test_both_serve_any_event_loop(server: Server, session: str) -> None:
+def test_provider_and_store_serve_any_event_loop(server: Server, session: str) -> None:
     provider = ThreadkeepHistoryProvider(base_url=server.url, api_key=API_KEY)
     store = ThreadkeepSessionStore(base_url=server.url, api_key=API_KEY)
 
     async def use(name: str) -> None:
-        await asyncio.gather(*(provider.save_messages(session, [asked(f"{name}{n}")]) for n in range(10)))
+        await asyncio.gather(*(provider.save_messages(session, [user(f"{name}{n}")]) for n in range(10)))
         await store.set(session + name, AgentSession(session_id=name))
 
     asyncio.run(use("a"))
@@ -253,10 +255,10 @@ def test_both_serve_any_event_loop(server: Server, session: str) -> None:
         assert found.session_id == name
 
 
-async def test_closing_ends_only_a_client_of_its_own(client: AsyncThreadkeep, server: Server) -> None:
+async def test_closing_leaves_the_callers_client_open(client: AsyncThreadkeep, server: Server) -> None:
     for kind in (ThreadkeepHistoryProvider, ThreadkeepSessionStore):
-        given = kind(client=client)
-        await given.close()
+        shared = kind(client=client)
+        await shared.close()
         own = kind(base_url=server.url, api_key=API_KEY)
         await own.close()
         await own.close()
@@ -271,5 +273,5 @@ def test_the_example_runs(server: Server) -> None:
     ]
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[agent-framework]"' in error_without("agent_framework", "threadkeep.agent_framework")

@@ -67,11 +67,11 @@ async def store(request: pytest.FixtureRequest, server: Server, tmp_path: Path) 
         await store.close()
 
 
-def asked(text: str, id: str | None = None) -> Message:
+def user(text: str, id: str | None = None) -> Message:
     return Message("user", [text], message_id=id)
 
 
-def answered(text: str, id: str | None = None) -> Message:
+def assistant(text: str, id: str | None = None) -> Message:
     return Message("assistant", [text], message_id=id)
 
 
@@ -111,24 +111,24 @@ async def test_messages_come_back_equal(history: History, ids: bool) -> None:
 
 
 async def test_messages_are_appended(history: History) -> None:
-    await history.save(asked("1", "a"), answered("2", "b"))
-    await history.save(asked("3"), answered("4"))
-    await history.save(asked("5"), answered("6", "c"))
+    await history.save(user("1", "a"), assistant("2", "b"))
+    await history.save(user("3"), assistant("4"))
+    await history.save(user("5"), assistant("6", "c"))
     assert texts(await history.read()) == list("123456")
 
 
 async def test_equal_questions_are_kept_apart(history: History) -> None:
     for n in range(3):
-        await history.save(asked("Hello"))
-        await history.save(answered("Hi", str(n)))
+        await history.save(user("Hello"))
+        await history.save(assistant("Hi", str(n)))
     assert texts(await history.read()) == ["Hello", "Hi"] * 3
 
 
 @pytest.mark.parametrize("ids", ["all", "none", "some"])
-async def test_a_transcript_that_is_saved_again_adds_only_what_is_new(history: History, ids: str) -> None:
+async def test_saving_a_transcript_again_adds_only_new_messages(history: History, ids: str) -> None:
     named = {"all": range(8), "none": [], "some": [1, 3, 5]}[ids]
     messages = [
-        (answered if n % 2 else asked)(str(n), f"m{n}" if n in named else None)
+        (assistant if n % 2 else user)(str(n), f"m{n}" if n in named else None)
         for n in range(8)
     ]  # fmt: skip
     for count in (2, 2, 4, 8, 8):
@@ -136,48 +136,48 @@ async def test_a_transcript_that_is_saved_again_adds_only_what_is_new(history: H
         assert texts(await history.read()) == [str(n) for n in range(count)]
 
 
-async def test_a_message_that_changed_is_known_by_its_id(history: History) -> None:
-    await history.save(asked("1", "a"), answered("2", "b"))
-    await history.save(asked("1", "a"), answered("changed", "b"), asked("3", "c"))
+async def test_a_changed_message_is_recognized_by_its_id(history: History) -> None:
+    await history.save(user("1", "a"), assistant("2", "b"))
+    await history.save(user("1", "a"), assistant("changed", "b"), user("3", "c"))
     assert texts(await history.read()) == ["1", "2", "3"]
 
 
 async def test_messages_that_share_an_id_are_all_kept(history: History) -> None:
-    await history.save(answered("1", "a"), answered("2", "a"))
-    await history.save(asked("3"), answered("4", "a"))
-    await history.save(answered("5", "b"), answered("6", "a"))
+    await history.save(assistant("1", "a"), assistant("2", "a"))
+    await history.save(user("3"), assistant("4", "a"))
+    await history.save(assistant("5", "b"), assistant("6", "a"))
     assert texts(await history.read()) == list("123456")
 
 
 async def test_excluded_messages_are_not_read(history: History) -> None:
     excluded = Message("user", ["1"], additional_properties={"_excluded": True})
-    await history.save(excluded, answered("2"))
+    await history.save(excluded, assistant("2"))
     assert texts(await history.read()) == ["2"]
 
 
 async def test_many_messages_are_saved_at_once(history: History) -> None:
-    await history.save(*(asked(str(n), f"m{n}") for n in range(2_500)))
+    await history.save(*(user(str(n), f"m{n}") for n in range(2_500)))
     assert texts(await history.read()) == [str(n) for n in range(2_500)]
 
 
 async def test_concurrent_saves_are_all_kept(history: History) -> None:
-    await asyncio.gather(*(history.save(asked(f"{n}"), answered(f"{n}!", f"m{n}")) for n in range(20)))
+    await asyncio.gather(*(history.save(user(f"{n}"), assistant(f"{n}!", f"m{n}")) for n in range(20)))
     found = texts(await history.read())
     assert sorted(found[::2]) == sorted(str(n) for n in range(20))
     assert found[1::2] == [f"{text}!" for text in found[::2]]
 
 
-async def test_any_saves_have_the_result_of_the_providers_in_memory(history: History) -> None:
+async def test_random_saves_have_the_result_of_the_in_memory_provider(history: History) -> None:
     """Tests saves in which at least one message has no ID."""
     source = random.Random(7)
     pool = [
-        asked("a"),
-        asked("b"),
-        answered("a"),
-        answered("c"),
-        answered("d", "1"),
-        answered("e", "2"),
-        asked("f", "3"),
+        user("a"),
+        user("b"),
+        assistant("a"),
+        assistant("c"),
+        assistant("d", "1"),
+        assistant("e", "2"),
+        user("f", "3"),
     ]
     expected = History(InMemoryHistoryProvider())
     for _ in range(40):
@@ -212,7 +212,7 @@ async def test_a_session_is_read_as_it_was_set(store: SessionStore) -> None:
     assert await store.get(id) is None
     state = {f"key {n}": value for n, value in enumerate(VALUES) if value not in ("\ud83d", 2**70)}
     session = AgentSession(session_id="s", service_session_id="remote")
-    session.state = {"values": state, "in_memory": {"messages": [asked("1"), answered("2", "b")]}}
+    session.state = {"values": state, "in_memory": {"messages": [user("1"), assistant("2", "b")]}}
     await store.set(id, session)
     found = await store.get(id)
     assert found is not None
@@ -231,7 +231,7 @@ async def test_a_session_that_is_set_again_replaces_the_earlier_one(store: Sessi
         assert found.state == {f"n{n}": n}
 
 
-async def test_what_was_read_is_a_copy(store: SessionStore) -> None:
+async def test_a_read_returns_a_copy(store: SessionStore) -> None:
     id, session = unique(), AgentSession(session_id="s")
     session.state = {"list": [1]}
     await store.set(id, session)

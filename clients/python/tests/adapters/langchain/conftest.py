@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.both import Awaited
+from support.awaited import Awaited
 from support.portal import Portal
 from support.server import API_KEY, Server
 
@@ -15,8 +15,8 @@ def settings(server: Server) -> dict[str, str]:
 
 
 @pytest.fixture(params=["blocking", "async"])
-def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Wraps an object. Blocking calls on the wrapper run its blocking methods, or its async methods."""
+def adapt(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """Returns a function that wraps an object: blocking calls on the wrapper run its blocking or its async methods."""
     portal = Portal()
     yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
     portal.stop()

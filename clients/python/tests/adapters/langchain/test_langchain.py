@@ -26,7 +26,7 @@ from threadkeep._adapter import namespace_name, thread_id
 from threadkeep.langchain import ThreadkeepByteStore, ThreadkeepCache, ThreadkeepChatMessageHistory
 
 WRITER = Path(__file__).parent / "writer.py"
-Alike = Callable[[Any], Any]
+Adapt = Callable[[Any], Any]
 BYTES = [b"", b"plain", bytes(range(256)), "é 👋".encode(), b"x" * 1_000_000]
 MESSAGES = [
     SystemMessage("é 👋 \u2028 \ud83d"),
@@ -43,9 +43,9 @@ def new_prefix() -> str:
 
 
 @pytest.fixture(params=["threadkeep", "memory"])
-def store(request: pytest.FixtureRequest, settings: dict[str, str], alike: Alike) -> Iterator[Any]:
-    with ThreadkeepByteStore(**settings, prefix=new_prefix()) as kept:
-        yield alike(kept if request.param == "threadkeep" else InMemoryByteStore())
+def store(request: pytest.FixtureRequest, settings: dict[str, str], adapt: Adapt) -> Iterator[Any]:
+    with ThreadkeepByteStore(**settings, prefix=new_prefix()) as ours:
+        yield adapt(ours if request.param == "threadkeep" else InMemoryByteStore())
 
 
 def test_bytes_come_back_equal(store: Any) -> None:
@@ -57,7 +57,7 @@ def test_bytes_come_back_equal(store: Any) -> None:
     assert list(store.yield_keys()) == []
 
 
-def test_keys_are_any_text_and_have_their_prefixes(store: Any) -> None:
+def test_keys_can_be_any_text_and_are_listed_by_prefix(store: Any) -> None:
     long = [f"{'é' * 5_000}{end}" for end in ("", "a", "b")] + ["👋" * 225, "👋" * 226]
     names = [*NAMES, *long, "a%", "a%0041", "%%", "k:", "a" * 900, "a" * 901, "\x85"]
     store.mset([(name, repr(name).encode()) for name in names])
@@ -81,9 +81,9 @@ def test_many_keys_are_listed_page_by_page(settings: dict[str, str], proxy: Prox
         assert list(listed) == keys[1:]
 
 
-def test_a_value_that_is_not_bytes_or_too_large_is_rejected(settings: dict[str, str], alike: Alike) -> None:
-    with ThreadkeepByteStore(**settings, prefix=new_prefix()) as kept:
-        store = alike(kept)
+def test_a_value_that_is_not_bytes_or_too_large_is_rejected(settings: dict[str, str], adapt: Adapt) -> None:
+    with ThreadkeepByteStore(**settings, prefix=new_prefix()) as ours:
+        store = adapt(ours)
         with pytest.raises(TypeError):
             store.mset([("a", b""), ("b", "text")])
         with pytest.raises(TooLarge):
@@ -91,9 +91,9 @@ def test_a_value_that_is_not_bytes_or_too_large_is_rejected(settings: dict[str, 
         assert store.mget(["a", "b"]) == [None, None]
 
 
-def test_lost_answers_change_nothing_of_a_store(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
-    with ThreadkeepByteStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as kept:
-        store = alike(kept)
+def test_a_store_survives_lost_responses(settings: dict[str, str], proxy: Proxy, adapt: Adapt) -> None:
+    with ThreadkeepByteStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as ours:
+        store = adapt(ours)
         proxy.cut_every(3)
         for n in range(10):
             store.mset([("key", str(n).encode()), (str(n), b"")])
@@ -111,9 +111,9 @@ GENERATIONS = [
 
 
 @pytest.fixture(params=["threadkeep", "memory"])
-def cache(request: pytest.FixtureRequest, settings: dict[str, str], alike: Alike) -> Iterator[Any]:
-    with ThreadkeepCache(**settings, prefix=new_prefix()) as kept:
-        yield alike(kept if request.param == "threadkeep" else InMemoryCache())
+def cache(request: pytest.FixtureRequest, settings: dict[str, str], adapt: Adapt) -> Iterator[Any]:
+    with ThreadkeepCache(**settings, prefix=new_prefix()) as ours:
+        yield adapt(ours if request.param == "threadkeep" else InMemoryCache())
 
 
 def test_answers_come_back_equal(cache: Any) -> None:
@@ -125,7 +125,7 @@ def test_answers_come_back_equal(cache: Any) -> None:
     assert cache.lookup("prompt", "llm") == []
 
 
-def test_prompts_are_any_text(cache: Any) -> None:
+def test_prompts_can_be_any_text(cache: Any) -> None:
     pairs = [(name, "llm") for name in NAMES] + [("llm", name) for name in NAMES] + [("ab", "c"), ("a", "bc")]
     for n, pair in enumerate(pairs):
         cache.update(*pair, [Generation(text=str(n))])
@@ -135,22 +135,22 @@ def test_prompts_are_any_text(cache: Any) -> None:
     assert [cache.lookup(*pair) for pair in pairs] == [None] * len(pairs)
 
 
-def test_a_model_is_not_asked_again(settings: dict[str, str], alike: Alike) -> None:
-    with ThreadkeepCache(**settings, prefix=new_prefix()) as kept:
-        set_llm_cache(kept)
+def test_a_repeated_prompt_does_not_call_the_model(settings: dict[str, str], adapt: Adapt) -> None:
+    with ThreadkeepCache(**settings, prefix=new_prefix()) as ours:
+        set_llm_cache(ours)
         try:
-            model = alike(FakeListChatModel(responses=["first", "second"]))
+            model = adapt(FakeListChatModel(responses=["first", "second"]))
             assert [model.invoke(question).content for question in ("a", "a", "b")] == ["first", "first", "second"]
         finally:
             set_llm_cache(None)
 
 
-def test_an_answer_that_cannot_be_kept_is_rejected(settings: dict[str, str], alike: Alike) -> None:
+def test_an_answer_that_cannot_be_cached_is_rejected(settings: dict[str, str], adapt: Adapt) -> None:
     class Special(Generation):
         pass
 
-    with ThreadkeepCache(**settings, prefix=new_prefix()) as kept:
-        cache = alike(kept)
+    with ThreadkeepCache(**settings, prefix=new_prefix()) as ours:
+        cache = adapt(ours)
         for answer in (Special(text=""), Generation(text="", generation_info={"a": object()})):
             with pytest.raises(TypeError):
                 cache.update("prompt", "llm", [answer])
@@ -159,45 +159,45 @@ def test_an_answer_that_cannot_be_kept_is_rejected(settings: dict[str, str], ali
         assert cache.lookup("prompt", "llm") is None
 
 
-def test_values_have_a_lifetime_if_one_is_set(settings: dict[str, str], server: Server, alike: Alike) -> None:
+def test_values_have_the_configured_ttl(settings: dict[str, str], server: Server, adapt: Adapt) -> None:
     prefix = new_prefix()
     with ThreadkeepByteStore(**settings, prefix=prefix, ttl_seconds=3_600) as store:
-        alike(store).mset([("a", b"")])
+        adapt(store).mset([("a", b"")])
     with ThreadkeepCache(**settings, prefix=prefix, ttl_seconds=3_600) as cache:
-        alike(cache).update("a", "b", [])
+        adapt(cache).update("a", "b", [])
     with Threadkeep(server.url, api_key=API_KEY) as client:
         infos = [info for kind in ("bytes", "cache") for info in client.kv(namespace_name(prefix, kind, "")).keys()]
-    left = [
+    ttls = [
         (info.expires_at - info.updated_at).total_seconds() for info in infos if info.expires_at and info.updated_at
     ]
-    assert [round(seconds) for seconds in left] == [3_600, 3_600]
+    assert [round(seconds) for seconds in ttls] == [3_600, 3_600]
 
 
 class Messages:
-    def __init__(self, history: Any, alike: Alike) -> None:
+    def __init__(self, history: Any, adapt: Adapt) -> None:
         self._history = history
-        self._is_async = alike(history) is not history
-        self._alike = alike(history)
+        self._is_async = adapt(history) is not history
+        self._adapted = adapt(history)
 
     def get(self) -> list[Any]:
-        return self._alike.get_messages() if self._is_async else self._history.messages  # type: ignore[no-any-return]
+        return self._adapted.get_messages() if self._is_async else self._history.messages  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._alike, name)
+        return getattr(self._adapted, name)
 
 
 @pytest.fixture
-def open_history(settings: dict[str, str], alike: Alike) -> Callable[..., Any]:
+def open_history(settings: dict[str, str], adapt: Adapt) -> Callable[..., Any]:
     def open_history(session_id: str | None = None, **more: Any) -> Any:
         session_id = unique() if session_id is None else session_id
-        return Messages(ThreadkeepChatMessageHistory(session_id, **{**settings, **more}), alike)
+        return Messages(ThreadkeepChatMessageHistory(session_id, **{**settings, **more}), adapt)
 
     return open_history
 
 
 @pytest.fixture(params=["threadkeep", "memory"])
-def history(request: pytest.FixtureRequest, open_history: Callable[..., Any], alike: Alike) -> Any:
-    return open_history() if request.param == "threadkeep" else Messages(InMemoryChatMessageHistory(), alike)
+def history(request: pytest.FixtureRequest, open_history: Callable[..., Any], adapt: Adapt) -> Any:
+    return open_history() if request.param == "threadkeep" else Messages(InMemoryChatMessageHistory(), adapt)
 
 
 def test_messages_come_back_equal(history: Any) -> None:
@@ -208,7 +208,7 @@ def test_messages_come_back_equal(history: Any) -> None:
     assert history.get() == [*MESSAGES, MESSAGES[0]]
 
 
-def test_a_cleared_history_continues_at_once(history: Any) -> None:
+def test_a_cleared_history_can_be_used_immediately(history: Any) -> None:
     for _ in range(3):
         history.add_messages([HumanMessage("a")])
         history.clear()
@@ -217,7 +217,7 @@ def test_a_cleared_history_continues_at_once(history: Any) -> None:
     assert history.get() == [HumanMessage("b")]
 
 
-def test_many_messages(open_history: Callable[..., Any]) -> None:
+def test_many_messages_come_back_equal(open_history: Callable[..., Any]) -> None:
     history = open_history()
     messages = [HumanMessage(str(n)) for n in range(2_500)]
     history.add_messages(messages)
@@ -225,7 +225,7 @@ def test_many_messages(open_history: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
-def test_session_ids_are_any_text(open_history: Callable[..., Any], name: str) -> None:
+def test_session_ids_can_be_any_text(open_history: Callable[..., Any], name: str) -> None:
     prefix = new_prefix()
     history, other = open_history(name, prefix=prefix), open_history(f"{name}/", prefix=prefix)
     history.add_messages([HumanMessage(name)])
@@ -233,7 +233,7 @@ def test_session_ids_are_any_text(open_history: Callable[..., Any], name: str) -
     assert other.get() == []
 
 
-def test_a_history_lives_for_its_ttl(open_history: Callable[..., Any], server: Server) -> None:
+def test_a_history_has_the_configured_ttl(open_history: Callable[..., Any], server: Server) -> None:
     names = [unique(), unique()]
     open_history(names[0]).add_messages([HumanMessage("a")])
     open_history(names[1], ttl_seconds=7_200).add_messages([HumanMessage("a")])
@@ -242,7 +242,7 @@ def test_a_history_lives_for_its_ttl(open_history: Callable[..., Any], server: S
     assert found == [2_592_000, 7_200]
 
 
-def test_lost_answers_double_no_message(open_history: Callable[..., Any], proxy: Proxy) -> None:
+def test_lost_responses_duplicate_no_message(open_history: Callable[..., Any], proxy: Proxy) -> None:
     history = open_history(base_url=proxy.url)
     proxy.cut_every(3)
     for n in range(12):
@@ -265,7 +265,7 @@ def test_two_processes_lose_nothing(server: Server, settings: dict[str, str]) ->
         assert store.mget(expected) == [name[0].encode() for name in expected]
 
 
-def test_a_killed_process_leaves_whole_turns(server: Server, settings: dict[str, str]) -> None:
+def test_a_killed_process_leaves_complete_turns(server: Server, settings: dict[str, str]) -> None:
     session_id, prefix = unique(), new_prefix()
     process = start(WRITER, session_id, prefix, "hang", url=server.url)
     assert process.stdout and process.stdout.readline() == "waiting\n"
@@ -291,7 +291,7 @@ def test_one_object_serves_several_event_loops_and_threads(settings: dict[str, s
     history.close()
 
 
-async def test_closing_ends_only_connections_of_its_own(server: Server) -> None:
+async def test_closing_leaves_the_callers_client_open(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
         async with ThreadkeepByteStore(client=client, prefix=new_prefix()) as store:
             await store.amset([("a", b"1")])
@@ -301,7 +301,7 @@ async def test_closing_ends_only_connections_of_its_own(server: Server) -> None:
         assert (await client.api_key()).name == "ops"
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[langchain]"' in error_without("langchain_core", "threadkeep.langchain")
 
 

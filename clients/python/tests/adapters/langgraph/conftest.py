@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from support.both import Awaited
+from support.awaited import Awaited
 from support.portal import Portal
 from support.server import API_KEY, Server
 
@@ -18,8 +18,8 @@ def settings(server: Server) -> dict[str, str]:
 
 
 @pytest.fixture(params=["blocking", "async"])
-def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Wraps an object. Blocking calls on the wrapper run its blocking methods, or its async methods."""
+def adapt(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """Returns a function that wraps an object: blocking calls on the wrapper run its blocking or its async methods."""
     portal = Portal()
     yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
     portal.stop()
@@ -32,5 +32,5 @@ def saver(settings: dict[str, str]) -> Iterator[ThreadkeepSaver]:
 
 
 @pytest.fixture
-def checkpointer(saver: ThreadkeepSaver, alike: Callable[[Any], Any]) -> BaseCheckpointSaver[Any]:
-    return alike(saver)  # type: ignore[no-any-return]
+def checkpointer(saver: ThreadkeepSaver, adapt: Callable[[Any], Any]) -> BaseCheckpointSaver[Any]:
+    return adapt(saver)  # type: ignore[no-any-return]

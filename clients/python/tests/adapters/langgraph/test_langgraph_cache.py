@@ -17,19 +17,19 @@ from support.server import API_KEY, Server
 from threadkeep import Threadkeep, TooLarge
 from threadkeep.langgraph import ThreadkeepCache
 
-Alike = Callable[[Any], Any]
+Adapt = Callable[[Any], Any]
 
 
 @pytest.fixture
-def kept(settings: dict[str, str]) -> Iterator[ThreadkeepCache[Any]]:
+def ours(settings: dict[str, str]) -> Iterator[ThreadkeepCache[Any]]:
     cache: ThreadkeepCache[Any] = ThreadkeepCache(**settings, prefix=uuid.uuid4().hex[:20])
     yield cache
     cache.close()
 
 
 @pytest.fixture(params=["threadkeep", "memory"])
-def cache(request: pytest.FixtureRequest, alike: Alike) -> Any:
-    return alike(request.getfixturevalue("kept") if request.param == "threadkeep" else InMemoryCache())
+def cache(request: pytest.FixtureRequest, adapt: Adapt) -> Any:
+    return adapt(request.getfixturevalue("ours") if request.param == "threadkeep" else InMemoryCache())
 
 
 def test_values_are_cached(cache: BaseCache[Any]) -> None:
@@ -49,7 +49,7 @@ def test_an_expired_value_is_not_returned(cache: BaseCache[Any]) -> None:
     assert cache.get([key]) == {}
 
 
-def test_namespaces_are_cleared_apart(cache: BaseCache[Any]) -> None:
+def test_namespaces_are_cleared_separately(cache: BaseCache[Any]) -> None:
     keys: Any = [(namespace, key) for namespace in [("a",), ("a", "b"), ("b",)] for key in "12"]
     cache.set({key: (key[1], None) for key in keys})
     cache.clear([("a",), ("none",)])
@@ -58,21 +58,21 @@ def test_namespaces_are_cleared_apart(cache: BaseCache[Any]) -> None:
     assert cache.get(keys) == {}
 
 
-def test_a_lifetime_is_in_seconds(kept: ThreadkeepCache[Any], alike: Alike, server: Server) -> None:
-    alike(kept).set({(("a",), "1"): (1, 3_600), (("a",), "2"): (1, None)})
+def test_ttls_are_in_seconds(ours: ThreadkeepCache[Any], adapt: Adapt, server: Server) -> None:
+    adapt(ours).set({(("a",), "1"): (1, 3_600), (("a",), "2"): (1, None)})
     with Threadkeep(server.url, api_key=API_KEY) as client:
-        place = client.kv(kept._place.path.rpartition("/")[2])
-        times = [(info.expires_at, info.updated_at) for info in place.keys()]
-    left = [(expires_at - updated_at).total_seconds() for expires_at, updated_at in times if expires_at and updated_at]
-    assert [round(seconds) for seconds in left] == [3_600]
+        namespace = client.kv(ours._resource.path.rpartition("/")[2])
+        times = [(info.expires_at, info.updated_at) for info in namespace.keys()]
+    ttls = [(expires_at - updated_at).total_seconds() for expires_at, updated_at in times if expires_at and updated_at]
+    assert [round(seconds) for seconds in ttls] == [3_600]
 
 
-def test_a_value_that_does_not_fit_is_rejected(kept: ThreadkeepCache[Any], alike: Alike) -> None:
+def test_a_value_that_does_not_fit_is_rejected(ours: ThreadkeepCache[Any], adapt: Adapt) -> None:
     with pytest.raises(TooLarge):
-        alike(kept).set({(("a",), "key"): ("x" * 1_100_000, None)})
+        adapt(ours).set({(("a",), "key"): ("x" * 1_100_000, None)})
 
 
-def test_a_graph_does_not_run_a_cached_node_again(kept: ThreadkeepCache[Any], alike: Alike) -> None:
+def test_a_graph_does_not_run_a_cached_node_again(ours: ThreadkeepCache[Any], adapt: Adapt) -> None:
     class State(TypedDict):
         n: int
 
@@ -85,6 +85,6 @@ def test_a_graph_does_not_run_a_cached_node_again(kept: ThreadkeepCache[Any], al
     builder = StateGraph(State)
     builder.add_node("node", node, cache_policy=CachePolicy(ttl=60))
     builder.add_edge(START, "node")
-    graph = alike(builder.compile(cache=kept))
+    graph = adapt(builder.compile(cache=ours))
     assert [graph.invoke({"n": n})["n"] for n in (1, 1, 2)] == [2, 2, 3]
     assert runs == [1, 2]

@@ -27,7 +27,7 @@ from threadkeep.langgraph import ThreadkeepCache, ThreadkeepSaver, ThreadkeepSto
 
 GRAPHS = Path(__file__).parent / "graphs.py"
 versions = map(str, itertools.count(1))
-Alike = Callable[[Any], Any]
+Adapt = Callable[[Any], Any]
 
 
 def put(saver: Any, thread_id: str, values: dict[str, Any], parent: Any = None, ns: str = "", **metadata: Any) -> Any:
@@ -91,7 +91,7 @@ def test_values_come_back_equal(checkpointer: Any) -> None:
     assert in_list == found == checkpointer.get_tuple(config)
 
 
-def test_more_small_values_than_fit_into_an_entry(checkpointer: Any) -> None:
+def test_many_small_values_may_exceed_the_size_of_an_entry(checkpointer: Any) -> None:
     thread_id = unique()
     values = {f"channel {n}": f"{n}" * 1_000 for n in range(700)}
     put(checkpointer, thread_id, values)
@@ -99,7 +99,7 @@ def test_more_small_values_than_fit_into_an_entry(checkpointer: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
-def test_names_are_any_text(checkpointer: Any, name: str) -> None:
+def test_names_can_be_any_text(checkpointer: Any, name: str) -> None:
     thread_id = unique(name)
     channel = name.replace("\ud83d", "")  # the framework's serializer rejects lone surrogates
     config = put(checkpointer, thread_id, {channel: "value"}, ns=name)
@@ -123,7 +123,7 @@ def test_similar_names_are_different_threads(saver: ThreadkeepSaver) -> None:
         saver.delete_thread(name)
 
 
-def test_writes_are_in_the_order_of_a_super_step(checkpointer: Any) -> None:
+def test_writes_have_the_order_of_a_super_step(checkpointer: Any) -> None:
     config = put(checkpointer, unique(), {})
     for task_id, path in [("a", "2"), ("c", "1"), ("b", "1"), ("z", "")]:
         checkpointer.put_writes(config, [(f"{task_id}0", 0), (f"{task_id}1", 1)], task_id, path)
@@ -132,7 +132,7 @@ def test_writes_are_in_the_order_of_a_super_step(checkpointer: Any) -> None:
     assert order == ["z0", "z1", "b0", "b1", RESUME, ERROR, "c0", "c1", "a0", "a1"]
 
 
-def test_the_first_write_of_an_index_wins_and_the_last_special_one(checkpointer: Any) -> None:
+def test_the_first_write_of_an_index_and_the_last_special_write_win(checkpointer: Any) -> None:
     config = put(checkpointer, unique(), {})
     special = (ERROR, SCHEDULED, INTERRUPT, RESUME)
     checkpointer.put_writes(config, [("a", 1), *((name, 1) for name in special)], "task")
@@ -150,7 +150,7 @@ def test_writes_may_precede_their_checkpoint(saver: ThreadkeepSaver) -> None:
     assert writes_of(saver, config_of(thread_id)) == [("task", "a", 1)]
 
 
-def test_attempts_at_one_task_at_once_are_merged(saver: ThreadkeepSaver) -> None:
+def test_concurrent_attempts_at_one_task_are_merged(saver: ThreadkeepSaver) -> None:
     config = put(saver, unique(), {})
     threads = [
         threading.Thread(target=saver.put_writes, args=(config, [("own", n)] * (n + 1), "task")) for n in range(8)
@@ -159,8 +159,8 @@ def test_attempts_at_one_task_at_once_are_merged(saver: ThreadkeepSaver) -> None
     assert [channel for _, channel, _ in writes_of(saver, config)] == ["own"] * 8
 
 
-def test_parallel_tasks_lose_nothing(saver: ThreadkeepSaver, alike: Alike) -> None:
-    thread_id, graph = unique(), alike(parallel(saver, 12))
+def test_parallel_tasks_lose_no_writes(saver: ThreadkeepSaver, adapt: Adapt) -> None:
+    thread_id, graph = unique(), adapt(parallel(saver, 12))
     expected = [f"n{n}" for n in range(12)]
     for turn in range(1, 4):
         answer = graph.invoke({"log": []}, config_of(thread_id))
@@ -171,11 +171,11 @@ def test_parallel_tasks_lose_nothing(saver: ThreadkeepSaver, alike: Alike) -> No
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_a_graph_runs_as_on_the_store_in_memory(saver: ThreadkeepSaver, alike: Alike, durability: str) -> None:
+def test_a_graph_behaves_as_with_the_in_memory_saver(saver: ThreadkeepSaver, adapt: Adapt, durability: str) -> None:
     thread_id = unique()
     histories = []
     for checkpointer in (saver, InMemorySaver()):
-        graph = alike(parallel(checkpointer, 3))
+        graph = adapt(parallel(checkpointer, 3))
         for _ in range(2):
             graph.invoke({"log": ["in"]}, config_of(thread_id), durability=durability)
         graph.update_state(config_of(thread_id), {"log": ["update"]}, "last")
@@ -194,14 +194,14 @@ def test_a_graph_runs_as_on_the_store_in_memory(saver: ThreadkeepSaver, alike: A
     assert histories[0] == histories[1]
 
 
-def test_a_graph_that_waits_continues_with_another_saver(settings: dict[str, str], alike: Alike) -> None:
+def test_an_interrupted_graph_continues_with_another_saver(settings: dict[str, str], adapt: Adapt) -> None:
     thread_id, memory = unique(), InMemorySaver()
 
     def run(open_saver: Callable[[], Any]) -> list[Any]:
         found: list[Any] = []
         for step in ({"log": []}, Command(resume="a"), Command(resume="b")):
             with open_saver() as saver:
-                graph = alike(waiting(saver))
+                graph = adapt(waiting(saver))
                 answer = graph.invoke(step, config_of(thread_id))
                 found += [[waits.value for waits in answer.get("__interrupt__", ())], answer["log"]]
                 state = graph.get_state(config_of(thread_id), subgraphs=True)
@@ -211,36 +211,36 @@ def test_a_graph_that_waits_continues_with_another_saver(settings: dict[str, str
     assert run(lambda: ThreadkeepSaver(**settings)) == run(lambda: memory)
 
 
-def test_delta_channels_are_rebuilt(saver: ThreadkeepSaver, alike: Alike) -> None:
+def test_delta_channels_are_rebuilt(saver: ThreadkeepSaver, adapt: Adapt) -> None:
     thread_id = unique()
-    kept, expected = alike(delta(saver)), delta(InMemorySaver())
+    ours, expected = adapt(delta(saver)), delta(InMemorySaver())
     for turn in range(7):
         steps = {"steps": [f"turn {turn}"]}
-        assert kept.invoke(steps, config_of(thread_id)) == expected.invoke(steps, config_of(thread_id))
-        assert kept.get_state(config_of(thread_id)).values == expected.get_state(config_of(thread_id)).values
+        assert ours.invoke(steps, config_of(thread_id)) == expected.invoke(steps, config_of(thread_id))
+        assert ours.get_state(config_of(thread_id)).values == expected.get_state(config_of(thread_id)).values
 
 
 @pytest.mark.parametrize("turns", range(1, 8))
-def test_a_pruned_thread_still_has_its_delta_channels(saver: ThreadkeepSaver, alike: Alike, turns: int) -> None:
+def test_a_pruned_thread_still_has_its_delta_channels(saver: ThreadkeepSaver, adapt: Adapt, turns: int) -> None:
     thread_id = unique()
-    graph = alike(delta(saver))
+    graph = adapt(delta(saver))
     for turn in range(turns):
         graph.invoke({"steps": [f"turn {turn}"]}, config_of(thread_id))
     before = graph.get_state(config_of(thread_id)).values
     saved = listed(saver, config_of(thread_id))
-    alike(saver).prune([thread_id])
+    adapt(saver).prune([thread_id])
 
     assert graph.get_state(config_of(thread_id)).values == before
     assert len(before["steps"]) == 5 * turns
-    left = listed(saver, config_of(thread_id))
-    assert left == saved[: len(left)]
+    remaining = listed(saver, config_of(thread_id))
+    assert remaining == saved[: len(remaining)]
     if turns > 4:
-        assert len(left) < len(saved)
+        assert len(remaining) < len(saved)
     graph.invoke({"steps": ["after"]}, config_of(thread_id))
     assert graph.get_state(config_of(thread_id)).values["steps"][: 5 * turns + 1] == [*before["steps"], "after"]
 
 
-def test_pruning_keeps_what_the_latest_checkpoint_needs(checkpointer: Any, server: Server) -> None:
+def test_pruning_keeps_values_that_the_latest_checkpoint_needs(checkpointer: Any, server: Server) -> None:
     thread_id = unique()
     large = {"kept": b"k" * 10_000, "changed": b"1" * 10_000}
     first = put(checkpointer, thread_id, large)
@@ -262,7 +262,7 @@ def test_pruning_keeps_what_the_latest_checkpoint_needs(checkpointer: Any, serve
     assert [kinds.count(kind) for kind in "cbwv"] == [2, 2, 1, 2]
 
 
-def test_a_thread_that_is_deleted_leaves_nothing(checkpointer: Any, server: Server) -> None:
+def test_a_deleted_thread_leaves_no_entries(checkpointer: Any, server: Server) -> None:
     thread_id, other, run_id = unique(), unique(), unique()
     for name in (thread_id, other):
         config = put(checkpointer, name, {"large": b"l" * 5_000}, run_id=run_id)
@@ -277,7 +277,7 @@ def test_a_thread_that_is_deleted_leaves_nothing(checkpointer: Any, server: Serv
     assert entries_of(server, other) == []
 
 
-def test_a_deleted_thread_can_be_used_at_once(saver: ThreadkeepSaver) -> None:
+def test_a_deleted_thread_can_be_used_immediately(saver: ThreadkeepSaver) -> None:
     thread_id = unique()
     for turn in range(3):
         put(saver, thread_id, {"turn": turn, "large": f"{turn}" * 5_000})
@@ -286,7 +286,7 @@ def test_a_deleted_thread_can_be_used_at_once(saver: ThreadkeepSaver) -> None:
         saver.delete_thread(thread_id)
 
 
-def test_deleting_a_run_keeps_values_that_others_have(checkpointer: Any, server: Server) -> None:
+def test_deleting_a_run_keeps_values_of_other_runs(checkpointer: Any, server: Server) -> None:
     thread_id, run_id = unique(), unique()
     first = put(checkpointer, thread_id, {"large": b"l" * 5_000, "own": b"o" * 5_000}, run_id=run_id)
     second = checkpoint_of({"large": b"l" * 5_000}, next(versions))
@@ -320,9 +320,9 @@ def test_a_copy_is_independent(checkpointer: Any, server: Server) -> None:
         checkpointer.copy_thread(target, target)
 
 
-def test_lists_are_newest_first_over_namespaces_and_threads(settings: dict[str, str], alike: Alike) -> None:
+def test_lists_of_namespaces_and_threads_are_newest_first(settings: dict[str, str], adapt: Adapt) -> None:
     with ThreadkeepSaver(**settings, prefix=f"p{next(versions)}.{unique()[:10]}") as saver:
-        checkpointer = alike(saver)
+        checkpointer = adapt(saver)
         configs = []
         for n in range(120):
             configs.append(put(checkpointer, f"thread {n % 3}", {}, ns="child" if n % 2 else "", n=n, even=n % 2 == 0))
@@ -344,7 +344,7 @@ def test_lists_are_newest_first_over_namespaces_and_threads(settings: dict[str, 
         assert listed(checkpointer, None) == []
 
 
-def test_a_list_of_all_threads_has_nothing_of_the_store_and_the_cache(settings: dict[str, str], alike: Alike) -> None:
+def test_a_list_of_all_threads_excludes_the_store_and_the_cache(settings: dict[str, str], adapt: Adapt) -> None:
     prefix = unique()[:20]
     with (
         ThreadkeepSaver(**settings, prefix=prefix) as saver,
@@ -354,7 +354,7 @@ def test_a_list_of_all_threads_has_nothing_of_the_store_and_the_cache(settings: 
         store.put(("c", "0"), "key", {})
         cache.set({(("c",), "key"): (1, None)})
         config = put(saver, "thread", {}, run_id="r")
-        assert listed(alike(saver), None) == ids([config])
+        assert listed(adapt(saver), None) == ids([config])
 
 
 def test_an_unknown_strategy_is_rejected(saver: ThreadkeepSaver) -> None:
@@ -391,15 +391,15 @@ def test_an_unchanged_large_value_is_neither_sent_nor_serialized_again(settings:
         assert (saver.get_tuple(config) or found).checkpoint["channel_values"] == {"large": value}
 
 
-def test_a_large_value_of_an_older_version_is_stored_if_nobody_knows_of_it(saver: ThreadkeepSaver) -> None:
+def test_a_large_value_of_an_older_version_is_stored_if_it_is_unknown(saver: ThreadkeepSaver) -> None:
     checkpoint = checkpoint_of({"large": "v" * 100_000})
     config = saver.put(config_of(unique()), checkpoint, {}, {})
     found = saver.get_tuple(config)
     assert found and found.checkpoint["channel_values"] == checkpoint["channel_values"]
 
 
-def test_a_list_leaves_out_a_checkpoint_that_is_deleted_meanwhile(
-    settings: dict[str, str], saver: ThreadkeepSaver, proxy: Proxy, alike: Alike
+def test_a_list_omits_a_concurrently_deleted_checkpoint(
+    settings: dict[str, str], saver: ThreadkeepSaver, proxy: Proxy, adapt: Adapt
 ) -> None:
     thread_id, doomed = unique(), [unique()]
     values = {f"channel {n}": f"{n}" * 1_000 for n in range(700)}  # more values than fit into one entry
@@ -412,25 +412,25 @@ def test_a_list_leaves_out_a_checkpoint_that_is_deleted_meanwhile(
 
     proxy.fault = delete_before_the_parts_are_read
     with ThreadkeepSaver(**{**settings, "base_url": proxy.url}) as reader:
-        assert listed(alike(reader), config_of(thread_id)) == ids([kept])
+        assert listed(adapt(reader), config_of(thread_id)) == ids([kept])
     assert not doomed
 
 
-def test_lost_values_are_an_error(saver: ThreadkeepSaver, server: Server) -> None:
+def test_missing_values_raise_an_error(saver: ThreadkeepSaver, server: Server) -> None:
     thread_id = unique()
     config = put(saver, thread_id, {"large": "v" * 100_000})
     with Threadkeep(server.url, api_key=API_KEY) as client:
         entries = client.kv(namespace_name("langgraph", thread_id))
         for info in list(entries.keys("b/")):
             entries.delete(info.key)
-    with pytest.raises(ThreadkeepError, match="values that are not there"):
+    with pytest.raises(ThreadkeepError, match="missing values"):
         saver.get_tuple(config)
 
 
-def test_lost_answers_change_nothing(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
+def test_a_saver_survives_lost_responses(settings: dict[str, str], proxy: Proxy, adapt: Adapt) -> None:
     thread_id = unique()
     with ThreadkeepSaver(**{**settings, "base_url": proxy.url}) as saver:
-        checkpointer = alike(saver)
+        checkpointer = adapt(saver)
         proxy.cut_every(3)
         config = None
         for n in range(6):
@@ -446,7 +446,7 @@ def test_lost_answers_change_nothing(settings: dict[str, str], proxy: Proxy, ali
         assert listed(checkpointer, config_of(thread_id)) == ids([config])
 
 
-def test_a_server_that_is_gone_is_a_transport_error(settings: dict[str, str]) -> None:
+def test_an_unreachable_server_raises_a_transport_error(settings: dict[str, str]) -> None:
     client = Threadkeep("http://127.0.0.1:9", api_key=API_KEY, max_retries=0)
     with ThreadkeepSaver(client=client) as saver, pytest.raises(TransportError):
         put(saver, unique(), {})
@@ -467,8 +467,8 @@ def test_two_processes_lose_nothing(saver: ThreadkeepSaver, server: Server, prox
         assert len(listed(saver, config_of(f"{thread_id} {name}"))) == WRITES
 
 
-def test_a_process_killed_in_a_step_leaves_the_tasks_that_were_done(
-    saver: ThreadkeepSaver, server: Server, alike: Alike
+def test_a_process_killed_in_a_step_leaves_completed_tasks(
+    saver: ThreadkeepSaver, server: Server, adapt: Adapt
 ) -> None:
     thread_id = unique()
     process = start(GRAPHS, "hang", thread_id, url=server.url)
@@ -482,13 +482,13 @@ def test_a_process_killed_in_a_step_leaves_the_tasks_that_were_done(
     process.kill()
     process.communicate()
 
-    graph = alike(two_tasks(saver, is_first=False))
+    graph = adapt(two_tasks(saver, is_first=False))
     assert graph.get_state(config_of(thread_id)).next == ("slow",)
     answer = graph.invoke(None, config_of(thread_id))
     assert answer["log"] == ["quick of the first process", "slow"]
 
 
-def test_what_one_kind_of_method_writes_the_other_reads(saver: ThreadkeepSaver) -> None:
+def test_blocking_and_async_methods_share_data(saver: ThreadkeepSaver) -> None:
     thread_id = unique()
     config = put(saver, thread_id, {"large": "l" * 5_000})
     asyncio.run(saver.aput_writes(config, [("a", 1)], "task"))
@@ -512,10 +512,10 @@ def test_one_saver_serves_several_event_loops_and_threads(saver: ThreadkeepSaver
     assert len(graph.get_state(config_of(f"{thread_id} sync")).values["log"]) == 4
 
 
-def test_a_thread_with_a_ttl_ends_as_a_whole(settings: dict[str, str], server: Server, alike: Alike) -> None:
+def test_a_thread_with_a_ttl_expires_as_a_unit(settings: dict[str, str], server: Server, adapt: Adapt) -> None:
     thread_id, copied = unique(), unique("copy")
     with ThreadkeepSaver(**settings, ttl_seconds=86_400) as saver:
-        checkpointer = alike(saver)
+        checkpointer = adapt(saver)
         first = put(checkpointer, thread_id, {"large": "l" * 5_000})
         put(checkpointer, thread_id, {}, first)
         checkpointer.copy_thread(thread_id, copied)
@@ -555,7 +555,7 @@ def test_versions_increase(saver: ThreadkeepSaver) -> None:
         version = following
 
 
-async def test_closing_ends_only_connections_of_its_own(server: Server) -> None:
+async def test_closing_leaves_the_callers_client_open(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
         async with ThreadkeepSaver(client=client) as saver:
             config = await saver.aput(config_of(unique()), checkpoint_of({}), {}, {})
@@ -578,7 +578,7 @@ def test_a_prefix_is_checked() -> None:
         ThreadkeepSaver(prefix="x" * 21)
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[langgraph]"' in error_without("langgraph", "threadkeep.langgraph")
 
 

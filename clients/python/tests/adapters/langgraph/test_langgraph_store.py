@@ -31,7 +31,7 @@ from threadkeep import InvalidResponse, Threadkeep, TooLarge
 from threadkeep._adapter import namespace_name
 from threadkeep.langgraph import ThreadkeepStore
 
-Alike = Callable[[Any], Any]
+Adapt = Callable[[Any], Any]
 LABELS = [name.replace(".", ",").replace("\0", "") for name in NAMES if name] + ["%", "//", "a%2fb"]
 
 
@@ -40,14 +40,14 @@ def new_prefix() -> str:
 
 
 @pytest.fixture
-def kept(settings: dict[str, str]) -> Iterator[ThreadkeepStore]:
+def ours(settings: dict[str, str]) -> Iterator[ThreadkeepStore]:
     with ThreadkeepStore(**settings, prefix=new_prefix()) as store:
         yield store
 
 
 @pytest.fixture(params=["threadkeep", "memory"])
-def store(request: pytest.FixtureRequest, alike: Alike) -> Any:
-    return alike(request.getfixturevalue("kept") if request.param == "threadkeep" else InMemoryStore())
+def store(request: pytest.FixtureRequest, adapt: Adapt) -> Any:
+    return adapt(request.getfixturevalue("ours") if request.param == "threadkeep" else InMemoryStore())
 
 
 def keys_of(items: list[Any]) -> list[str]:
@@ -69,7 +69,7 @@ def test_items_come_back_equal(store: BaseStore) -> None:
 
 
 @pytest.mark.parametrize("key", NAMES, ids=range(len(NAMES)))
-def test_keys_are_any_text(store: BaseStore, key: str) -> None:
+def test_keys_can_be_any_text(store: BaseStore, key: str) -> None:
     store.put(("a",), key, {"is": key})
     store.put(("a",), f"{key}/", {})
     item = store.get(("a",), key)
@@ -77,7 +77,7 @@ def test_keys_are_any_text(store: BaseStore, key: str) -> None:
     assert keys_of(store.search(("a",))) == sorted([key, f"{key}/"])
 
 
-def test_labels_are_any_text(store: BaseStore) -> None:
+def test_labels_can_be_any_text(store: BaseStore) -> None:
     namespaces = sorted({(label,) for label in LABELS} | {("a", label) for label in LABELS})
     for namespace in namespaces:
         store.put(namespace, "key", {"namespace": list(namespace)})
@@ -120,17 +120,17 @@ FILTERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
-def test_filters_compare_as_the_store_in_memory(kept: ThreadkeepStore, alike: Alike, filter: dict[str, Any]) -> None:
+def test_filters_compare_like_the_in_memory_store(ours: ThreadkeepStore, adapt: Adapt, filter: dict[str, Any]) -> None:
     memory = InMemoryStore()
-    for store in (kept, memory):
+    for store in (ours, memory):
         for n in range(4):
             text = "odd" if n % 2 else "even"
             store.put(("a",), str(n), {"n": n, "text": text, "object": {"a": n, "b": 0}, "list": [n, 0]})
     expected = keys_of(memory.search(("a",), filter=filter))
-    assert keys_of(alike(kept).search(("a",), filter=filter)) == expected
+    assert keys_of(adapt(ours).search(("a",), filter=filter)) == expected
 
 
-def test_bad_filters_raise_as_the_store_in_memory(store: BaseStore) -> None:
+def test_invalid_filters_raise_like_the_in_memory_store(store: BaseStore) -> None:
     store.put(("a",), "key", {"text": "t"})
     with pytest.raises(ValueError, match="Unsupported operator"):
         store.search(("a",), filter={"text": {"$in": ["t"]}})
@@ -138,7 +138,7 @@ def test_bad_filters_raise_as_the_store_in_memory(store: BaseStore) -> None:
         store.search(("a",), filter={"missing": {"$gt": 1}})
 
 
-def test_pages_of_a_search_cover_it_once(store: BaseStore) -> None:
+def test_pages_of_a_search_have_each_item_once(store: BaseStore) -> None:
     for n in range(25):
         store.put(("a", str(n % 3)), str(n), {"even": n % 2 == 0})
     pages = [store.search(("a",), limit=10, offset=offset) for offset in (0, 10, 20, 30)]
@@ -195,14 +195,14 @@ def test_namespaces_are_validated(store: BaseStore, namespace: Any) -> None:
 
 
 @pytest.mark.parametrize("op", [GetOp(("a.b",), "k"), PutOp(("",), "k", {}), SearchOp(("a.b",))])
-def test_operations_of_a_batch_are_validated(kept: ThreadkeepStore, alike: Alike, op: Any) -> None:
+def test_operations_of_a_batch_are_validated(ours: ThreadkeepStore, adapt: Adapt, op: Any) -> None:
     with pytest.raises(InvalidNamespaceError):
-        alike(kept).batch([PutOp(("a",), "k", {}), op])
-    assert kept.get(("a",), "k") is None
+        adapt(ours).batch([PutOp(("a",), "k", {}), op])
+    assert ours.get(("a",), "k") is None
 
 
-def test_a_put_keeps_the_time_of_the_first_one(kept: ThreadkeepStore, alike: Alike) -> None:
-    store = alike(kept)
+def test_a_put_keeps_the_creation_time(ours: ThreadkeepStore, adapt: Adapt) -> None:
+    store = adapt(ours)
     store.put(("a",), "key", {"v": 1})
     first = store.get(("a",), "key")
     store.put(("a",), "key", {"v": 2})
@@ -211,28 +211,28 @@ def test_a_put_keeps_the_time_of_the_first_one(kept: ThreadkeepStore, alike: Ali
     assert second.created_at == first.created_at == first.updated_at < second.updated_at
 
 
-def test_puts_of_one_key_at_once_agree_on_its_time(kept: ThreadkeepStore) -> None:
+def test_concurrent_puts_of_one_key_agree_on_its_creation_time(ours: ThreadkeepStore) -> None:
     async def put_all() -> None:
-        await asyncio.gather(*(kept.aput(("a",), "key", {"by": n}) for n in range(10)))
+        await asyncio.gather(*(ours.aput(("a",), "key", {"by": n}) for n in range(10)))
 
     threads = [threading.Thread(target=lambda: asyncio.run(put_all())) for _ in range(2)]
-    threads += [threading.Thread(target=kept.put, args=(("a",), "key", {"by": 0})) for _ in range(3)]
+    threads += [threading.Thread(target=ours.put, args=(("a",), "key", {"by": 0})) for _ in range(3)]
     for thread in threads:
         thread.start()
     times = set()
     while any(thread.is_alive() for thread in threads):
-        item = kept.get(("a",), "key")
+        item = ours.get(("a",), "key")
         if item:
             times.add(item.created_at)
     assert len(times) == 1
 
 
-def test_lifetimes_begin_again_when_an_item_is_read(kept: ThreadkeepStore, alike: Alike, server: Server) -> None:
-    store = alike(kept)
+def test_reading_an_item_restarts_its_ttl(ours: ThreadkeepStore, adapt: Adapt, server: Server) -> None:
+    store = adapt(ours)
     store.put(("a",), "key", {"a": 1}, ttl=60)
     store.put(("a",), "forever", {})
     with Threadkeep(server.url, api_key=API_KEY) as client:
-        entries = client.kv(kept._place.path.rpartition("/")[2])
+        entries = client.kv(ours._resource.path.rpartition("/")[2])
 
         def expiry() -> datetime.datetime:
             expiries = [entry.expires_at for entry in entries.entries()]
@@ -252,11 +252,11 @@ def test_lifetimes_begin_again_when_an_item_is_read(kept: ThreadkeepStore, alike
         assert store.get(("a",), "key") == item
 
 
-def test_lifetimes_have_defaults(settings: dict[str, str], server: Server, alike: Alike) -> None:
+def test_ttls_have_defaults(settings: dict[str, str], server: Server, adapt: Adapt) -> None:
     prefix = new_prefix()
     ttl = {"default_ttl": 5.0, "refresh_on_read": False}
-    with ThreadkeepStore(**settings, prefix=prefix, ttl=ttl) as kept, Threadkeep(server.url, api_key=API_KEY) as client:
-        store = alike(kept)
+    with ThreadkeepStore(**settings, prefix=prefix, ttl=ttl) as ours, Threadkeep(server.url, api_key=API_KEY) as client:
+        store = adapt(ours)
         store.put(("a",), "key", {})
         entries = client.kv(namespace_name(prefix, "store", ""))
         [before] = [entry.expires_at for entry in entries.entries()]
@@ -267,8 +267,8 @@ def test_lifetimes_have_defaults(settings: dict[str, str], server: Server, alike
         assert [entry.expires_at for entry in entries.entries()] == [None]
 
 
-def test_an_item_that_does_not_fit_is_rejected(kept: ThreadkeepStore, alike: Alike) -> None:
-    store = alike(kept)
+def test_an_item_that_does_not_fit_is_rejected(ours: ThreadkeepStore, adapt: Adapt) -> None:
+    store = adapt(ours)
     with pytest.raises(TooLarge):
         store.put(("a",), "key", {"a": "x" * 1_100_000})
     with pytest.raises(TypeError):
@@ -284,9 +284,9 @@ def test_many_large_items_are_found(store: BaseStore) -> None:
     assert [item.value["text"][0] for item in results] == list("01234")  # type: ignore[union-attr]
 
 
-def test_lost_answers_change_nothing_of_a_store(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
-    with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as kept:
-        store = alike(kept)
+def test_a_store_survives_lost_responses(settings: dict[str, str], proxy: Proxy, adapt: Adapt) -> None:
+    with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as ours:
+        store = adapt(ours)
         proxy.cut_every(2)
         for n in range(10):
             store.put(("a",), "key", {"n": n}, ttl=60)
@@ -306,7 +306,7 @@ def test_two_processes_put_into_one_store(server: Server, settings: dict[str, st
 
 
 @pytest.mark.parametrize("tag", [b"", b'\r\netag: "1-altered"'], ids=["removed", "altered"])
-def test_a_put_depends_on_the_version_if_a_proxy_spoils_tags(
+def test_a_put_depends_on_the_version_if_a_proxy_alters_etags(
     settings: dict[str, str], proxy: Proxy, tag: bytes
 ) -> None:
     with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as store:
@@ -319,7 +319,7 @@ def test_a_put_depends_on_the_version_if_a_proxy_spoils_tags(
         assert [header_of(put, "if-match") for put in puts] == [None, '"1"']
 
 
-def test_a_put_fails_if_a_proxy_removes_tags_and_versions(settings: dict[str, str], proxy: Proxy) -> None:
+def test_a_put_fails_if_a_proxy_removes_etags_and_versions(settings: dict[str, str], proxy: Proxy) -> None:
     with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as store:
         store.put(("a",), "key", {"a": 1})
         proxy.alter = lambda response: re.sub(rb"(?i)\r\n(etag|x-thread-version): [^\r]*", b"", response)

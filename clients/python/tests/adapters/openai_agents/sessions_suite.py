@@ -46,7 +46,7 @@ class RedisSession(ThreadkeepSession):
         super().__init__(session_id, prefix=store_prefix("redis", key_prefix), **settings)
 
 
-LOOKS_INSIDE_SQLITE = {
+USES_SQLITE_INTERNALS = {
     "test_sqlite_session_close_closes_worker_thread_connections",
     "test_sqlite_session_reaps_connections_from_exited_worker_threads",
     "test_sqlite_session_closes_retired_connections_before_the_next_allocation",
@@ -65,7 +65,7 @@ LOOKS_INSIDE_SQLITE = {
     "test_sqlite_session_post_commit_cancellation_propagates_after_known_outcome",
 }
 
-ASKS_NOTHING_OF_REDIS = {
+USES_NO_REDIS_INTERNALS = {
     "test_redis_session_direct_ops",
     "test_runner_integration",
     "test_session_isolation",
@@ -99,18 +99,18 @@ def pytest_configure(config: pytest.Config) -> None:
                 "tests/memory/test_session_context_wrapper.py",
                 "tests/test_hitl_session_scenario.py",
             ),
-            lambda name: name not in LOOKS_INSIDE_SQLITE,
+            lambda name: name not in USES_SQLITE_INTERNALS,
             expected=70,
             not_applicable=18,
-            reason="look inside SQLite",
+            reason="use SQLite internals",
         ),
         Part(
             "redis sessions",
             ("tests/extensions/memory/test_redis_session.py",),
-            lambda name: name in ASKS_NOTHING_OF_REDIS,
+            lambda name: name in USES_NO_REDIS_INTERNALS,
             expected=18,
             not_applicable=92,
-            reason="look inside Redis",
+            reason="use Redis internals",
         ),
     )
     config.pluginmanager.register(suite)

@@ -43,13 +43,13 @@ def user(content: Any) -> Any:
     return {"role": "user", "content": content}
 
 
-async def test_a_session_is_one_of_the_framework(open: Open) -> None:
+async def test_a_session_implements_the_frameworks_protocol(open: Open) -> None:
     session = open("ada")
     assert isinstance(session, Session)
     assert session.session_id == "ada"
 
 
-async def test_items_come_back_equal_and_equal_items_are_kept_apart(open: Open) -> None:
+async def test_items_come_back_equal_and_duplicates_are_kept(open: Open) -> None:
     session = open()
     items = [user(value) for value in VALUES] * 2
     await session.add_items(items)
@@ -58,7 +58,7 @@ async def test_items_come_back_equal_and_equal_items_are_kept_apart(open: Open) 
     assert [list(item["content"]) for item in found if isinstance(item.get("content"), dict)][1] == ["b", "a"]
 
 
-async def test_a_limit_returns_the_newest_items_whatever_their_size(open: Open) -> None:
+async def test_a_limit_returns_the_newest_items_of_any_size(open: Open) -> None:
     session = open()
     items = [user(letter * 900_000) for letter in "abcd"]
     for item in items:
@@ -76,7 +76,7 @@ async def test_many_items_are_added_and_read(open: Open) -> None:
     assert await session.get_items(3_000) == items
 
 
-async def test_limits_of_the_call_precede_those_of_the_settings(open: Open) -> None:
+async def test_a_limit_of_the_call_overrides_the_settings(open: Open) -> None:
     session = open(session_settings=SessionSettings(limit=2))
     items = [user(n) for n in range(4)]
     await session.add_items(items)
@@ -87,14 +87,14 @@ async def test_limits_of_the_call_precede_those_of_the_settings(open: Open) -> N
     assert await session.get_items() == []
 
 
-async def test_a_step_that_is_too_large_adds_nothing(open: Open) -> None:
+async def test_a_write_that_is_too_large_adds_nothing(open: Open) -> None:
     session = open()
     with pytest.raises(TooLarge):
         await session.add_items([user("a" * 1_100_000)] * 2)
     assert await session.get_items() == []
 
 
-async def test_what_is_not_json_adds_nothing(open: Open) -> None:
+async def test_an_item_that_is_not_json_adds_nothing(open: Open) -> None:
     session = open()
     with pytest.raises(TypeError):
         await session.add_items([user("a"), user(object())])
@@ -103,7 +103,7 @@ async def test_what_is_not_json_adds_nothing(open: Open) -> None:
     assert await session.get_items() == []
 
 
-async def test_a_cleared_session_continues_at_once(open: Open) -> None:
+async def test_a_cleared_session_can_be_used_immediately(open: Open) -> None:
     session = open()
     for n in range(3):
         await session.add_items([user(n), user(n)])
@@ -114,7 +114,7 @@ async def test_a_cleared_session_continues_at_once(open: Open) -> None:
     await session.clear_session()
 
 
-async def test_any_text_names_a_session_of_its_own(open: Open) -> None:
+async def test_any_text_is_a_valid_session_id(open: Open) -> None:
     prefix = unique()[:20]
     for name in NAMES:
         await open(name, prefix=prefix).add_items([user(name)])
@@ -131,7 +131,7 @@ async def test_prefixes_keep_sessions_apart(open: Open) -> None:
             open(name, prefix=prefix)
 
 
-async def test_a_session_ends_when_it_was_not_used_for_its_ttl(open: Open, server: Server) -> None:
+async def test_a_session_has_the_configured_ttl(open: Open, server: Server) -> None:
     tk = Threadkeep(server.url, api_key=API_KEY)
     for ttl, settings in ((2_592_000, {}), (7_200, {"ttl_seconds": 7_200})):
         session = open(**settings)
@@ -140,7 +140,7 @@ async def test_a_session_ends_when_it_was_not_used_for_its_ttl(open: Open, serve
     tk.close()
 
 
-async def test_a_write_whose_answer_is_lost_is_performed_once(proxy: Proxy) -> None:
+async def test_a_write_with_a_lost_response_is_performed_once(proxy: Proxy) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         session = ThreadkeepSession(unique(), client=client)
         proxy.fail_once("cut", "POST")
@@ -155,7 +155,7 @@ async def test_a_write_whose_answer_is_lost_is_performed_once(proxy: Proxy) -> N
         assert await session.get_items() == []
 
 
-async def test_two_processes_lose_double_and_mix_nothing(open: Open, proxy: Proxy) -> None:
+async def test_two_processes_neither_lose_nor_duplicate_nor_mix_writes(open: Open, proxy: Proxy) -> None:
     session = open()
     count, lock = 0, threading.Lock()
 
@@ -195,7 +195,7 @@ async def test_concurrent_pops_get_different_items(open: Open) -> None:
     assert popped.count(None) == 5
 
 
-async def test_the_runner_takes_back_what_a_failed_call_added(open: Open) -> None:
+async def test_the_runner_removes_the_items_of_a_failed_call(open: Open) -> None:
     session = open()
     kept = [user(value) for value in VALUES]
     await session.add_items(kept)
@@ -209,7 +209,7 @@ async def test_the_runner_takes_back_what_a_failed_call_added(open: Open) -> Non
     assert await session.get_items() == kept
 
 
-async def test_after_a_failed_model_call_the_conversation_continues(open: Open) -> None:
+async def test_a_conversation_continues_after_a_failed_model_call(open: Open) -> None:
     session = open()
     model = Script(message("first answer"), RuntimeError("model"), message("third answer"))
     agent = Agent(name="agent", model=model)
@@ -221,7 +221,7 @@ async def test_after_a_failed_model_call_the_conversation_continues(open: Open) 
     assert [content for content in contents if isinstance(content, str)] == ["first", "second", "third"]
 
 
-async def test_a_killed_turn_leaves_a_session_that_continues(open: Open, server: Server) -> None:
+async def test_a_session_continues_after_its_process_is_killed(open: Open, server: Server) -> None:
     session = open()
     process = start(WRITER, "hang", session.session_id, "", url=server.url)
     assert process.stdout and process.stdout.readline() == "waiting\n"
@@ -237,7 +237,7 @@ async def test_a_killed_turn_leaves_a_session_that_continues(open: Open, server:
     assert (await session.get_items())[: len(before)] == before
 
 
-def test_a_session_serves_one_event_loop_after_the_other(open: Open) -> None:
+def test_a_session_serves_event_loops_in_sequence(open: Open) -> None:
     session = open()
     for n in range(3):
         asyncio.run(session.add_items([user(n)]))
@@ -248,7 +248,7 @@ def test_a_session_serves_one_event_loop_after_the_other(open: Open) -> None:
     assert [item["content"] for item in model.inputs[1] if item.get("role") == "user"] == [0, 1, 2, "x", "y"]
 
 
-def test_a_session_serves_several_event_loops_at_once(open: Open) -> None:
+def test_a_session_serves_concurrent_event_loops(open: Open) -> None:
     session = open()
 
     async def add() -> None:
@@ -261,7 +261,7 @@ def test_a_session_serves_several_event_loops_at_once(open: Open) -> None:
     assert contents[::2] == contents[1::2]
 
 
-async def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+async def test_closing_leaves_the_callers_client_open(proxy: Proxy) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         shared = ThreadkeepSession(unique(), client=client)
         await shared.get_items()
@@ -280,9 +280,9 @@ def test_the_example_runs(server: Server) -> None:
     assert output_of_example("openai_agents.py", server).splitlines() == [
         "I read 1 messages.",
         "I read 3 messages.",
-        "4 items are kept",
+        "4 items are stored",
     ]
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[openai-agents]"' in error_without("agents", "threadkeep.openai_agents")

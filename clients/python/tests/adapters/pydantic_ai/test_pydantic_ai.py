@@ -36,17 +36,17 @@ async def store(server: Server, prefix: str) -> AsyncIterator[ThreadkeepConversa
 
 
 @pytest.fixture
-async def harmed(proxy: Proxy, prefix: str) -> AsyncIterator[ThreadkeepConversationStore]:
+async def faulty(proxy: Proxy, prefix: str) -> AsyncIterator[ThreadkeepConversationStore]:
     async with ThreadkeepConversationStore(base_url=proxy.url, api_key=API_KEY, prefix=prefix) as store:
         yield store
 
 
-def asked(text: str) -> ModelRequest:
+def user(text: str) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
 def conversation(*texts: str) -> Conversation:
-    return Conversation(conversation_id=ID, messages=[asked(text) for text in texts])
+    return Conversation(conversation_id=ID, messages=[user(text) for text in texts])
 
 
 async def loaded(store: ThreadkeepConversationStore) -> Conversation:
@@ -55,12 +55,12 @@ async def loaded(store: ThreadkeepConversationStore) -> Conversation:
     return found
 
 
-async def test_a_history_is_read_with_a_request_for_64_messages(
-    store: ThreadkeepConversationStore, harmed: ThreadkeepConversationStore, proxy: Proxy
+async def test_a_history_is_read_in_requests_of_64_messages(
+    store: ThreadkeepConversationStore, faulty: ThreadkeepConversationStore, proxy: Proxy
 ) -> None:
     saved = conversation(*map(str, range(200)))
     await store.save(saved)
-    assert await loaded(harmed) == saved
+    assert await loaded(faulty) == saved
     assert len(proxy.requests) == 1 + 1 + 4  # the record, its head, and 199 messages
 
 
@@ -74,15 +74,13 @@ async def test_a_message_that_is_too_large_saves_nothing(store: ThreadkeepConver
     saved = conversation("a")
     await store.save(saved)
     large = await loaded(store)
-    large.messages += [asked("b"), asked("x" * 1_100_000)]
+    large.messages += [user("b"), user("x" * 1_100_000)]
     with pytest.raises(TooLarge):
         await store.save(large)
     assert await loaded(store) == saved
 
 
-async def test_writes_whose_answers_are_lost_are_performed_once(
-    harmed: ThreadkeepConversationStore, proxy: Proxy
-) -> None:
+async def test_writes_with_lost_responses_are_performed_once(faulty: ThreadkeepConversationStore, proxy: Proxy) -> None:
     cut: set[bytes] = set()
 
     def cut_each_request_once(request: bytes) -> str | None:
@@ -93,18 +91,18 @@ async def test_writes_whose_answers_are_lost_are_performed_once(
 
     proxy.fault = cut_each_request_once
     saved = conversation("a", "b")
-    await harmed.save(saved, scope="ada")
-    saved.messages.append(asked("c"))
-    await harmed.save(saved)
-    assert await loaded(harmed) == saved
-    assert len(await harmed.list_conversations(scope="ada")) == 1
-    await harmed.delete(ID)
-    assert await harmed.load(ID) is None
-    assert await harmed.list_conversations(scope="ada") == []
+    await faulty.save(saved, scope="ada")
+    saved.messages.append(user("c"))
+    await faulty.save(saved)
+    assert await loaded(faulty) == saved
+    assert len(await faulty.list_conversations(scope="ada")) == 1
+    await faulty.delete(ID)
+    assert await faulty.load(ID) is None
+    assert await faulty.list_conversations(scope="ada") == []
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
-async def test_a_save_that_is_interrupted_shows_nothing_or_all(
+async def test_an_interrupted_save_is_all_or_nothing(
     store: ThreadkeepConversationStore, proxy: Proxy, prefix: str, writes: int
 ) -> None:
     """The requests of a save are: messages, scope, record."""
@@ -134,7 +132,7 @@ async def test_a_save_that_is_interrupted_shows_nothing_or_all(
     assert len(await store.list_conversations(scope="ada")) == 1
 
 
-async def test_two_processes_lose_and_double_nothing(
+async def test_two_processes_neither_lose_nor_duplicate_writes(
     store: ThreadkeepConversationStore, proxy: Proxy, prefix: str
 ) -> None:
     count, lock = 0, threading.Lock()
@@ -156,7 +154,7 @@ async def test_two_processes_lose_and_double_nothing(
         assert [text for text in texts if text.startswith(name)] == expected
 
 
-async def test_a_killed_save_leaves_the_conversation_before_it(
+async def test_a_killed_save_leaves_the_previous_conversation(
     store: ThreadkeepConversationStore, proxy: Proxy, prefix: str
 ) -> None:
     saved = conversation("a")
@@ -176,12 +174,12 @@ async def test_a_killed_save_leaves_the_conversation_before_it(
     process.communicate()
     found = await loaded(store)
     assert found == saved
-    found.messages.append(asked("b"))
+    found.messages.append(user("b"))
     await store.save(found)
     assert await loaded(store) == found
 
 
-async def test_a_conversation_that_is_deleted_and_created_at_once_is_listed(store: ThreadkeepConversationStore) -> None:
+async def test_a_concurrently_deleted_and_created_conversation_is_listed(store: ThreadkeepConversationStore) -> None:
     for _ in range(20):
         await asyncio.gather(
             store.delete(ID),
@@ -194,8 +192,8 @@ async def test_a_conversation_that_is_deleted_and_created_at_once_is_listed(stor
         assert listed == ([record] if (record := await store.read_record(ID)) else [])
 
 
-async def test_a_delete_that_is_overtaken_by_a_creation_leaves_its_listing(
-    store: ThreadkeepConversationStore, harmed: ThreadkeepConversationStore, proxy: Proxy
+async def test_a_delete_keeps_the_listing_of_a_concurrent_creation(
+    store: ThreadkeepConversationStore, faulty: ThreadkeepConversationStore, proxy: Proxy
 ) -> None:
     await store.save(conversation("a"), scope="ada")
     created: list[ConversationEntry] = []
@@ -205,27 +203,27 @@ async def test_a_delete_that_is_overtaken_by_a_creation_leaves_its_listing(
             created.extend(asyncio.run(store.save(conversation("b"), scope="ada")))
 
     proxy.fault = create_before_the_listing_is_deleted
-    await harmed.delete(ID, scope="ada")
+    await faulty.delete(ID, scope="ada")
     assert created
     assert [record.head_id for record in await store.list_conversations(scope="ada")] == [created[0].id]
 
 
-async def test_an_entry_after_one_that_does_not_exist_is_a_conflict(store: ThreadkeepConversationStore) -> None:
-    entry = ConversationEntry(parent_id="absent", message=asked("a"))
+async def test_an_entry_with_a_missing_parent_is_a_conflict(store: ThreadkeepConversationStore) -> None:
+    entry = ConversationEntry(parent_id="absent", message=user("a"))
     record = ConversationRecord(conversation_id=ID, head_id=entry.id)
     with pytest.raises(ConversationConflict):
         await store.write_record(record, new_entries=[entry], expected_revision=None)
     assert await store.read_record(ID) is None
 
 
-async def test_deleting_a_conversation_leaves_its_messages(store: ThreadkeepConversationStore) -> None:
+async def test_deleting_a_conversation_keeps_its_messages(store: ThreadkeepConversationStore) -> None:
     [entry] = await store.save(conversation("a"))
     await store.delete(ID)
     assert await store.read_entry(entry.id) == entry
 
 
-async def test_what_pydantic_cannot_serialize_saves_nothing(store: ThreadkeepConversationStore) -> None:
-    for saved in (conversation("\ud83d"), Conversation(conversation_id="\ud83d", messages=[asked("a")])):
+async def test_a_conversation_that_pydantic_cannot_serialize_is_not_saved(store: ThreadkeepConversationStore) -> None:
+    for saved in (conversation("\ud83d"), Conversation(conversation_id="\ud83d", messages=[user("a")])):
         with pytest.raises(ValueError):
             await store.save(saved)
         assert await store.load(saved.conversation_id) is None
@@ -236,7 +234,7 @@ def test_a_store_serves_any_event_loop(server: Server, prefix: str) -> None:
     store = ThreadkeepConversationStore(base_url=server.url, api_key=API_KEY, prefix=prefix)
 
     async def use(id: str) -> None:
-        saved = Conversation(conversation_id=id, messages=[asked(id)])
+        saved = Conversation(conversation_id=id, messages=[user(id)])
         await store.save(saved)
         assert await store.load(id) == saved
 
@@ -265,7 +263,7 @@ async def test_prefixes_keep_conversations_apart(server: Server) -> None:
             ThreadkeepConversationStore(client=client, prefix="x" * 21)
 
 
-async def test_closing_ends_only_a_client_of_its_own(server: Server) -> None:
+async def test_closing_leaves_the_callers_client_open(server: Server) -> None:
     async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
         store = ThreadkeepConversationStore(client=client)
         await store.close()
@@ -281,7 +279,7 @@ def test_the_example_runs(server: Server) -> None:
     ]
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[pydantic-ai]"' in error_without(
         "pydantic_ai.conversation_store", "threadkeep.pydantic_ai"
     )

@@ -54,11 +54,11 @@ async def store(request: pytest.FixtureRequest, server: Server) -> AsyncIterator
         yield store
 
 
-def asked(text: str = "Hello") -> ModelRequest:
+def user(text: str = "Hello") -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
-def answered(text: str = "Hi") -> ModelResponse:
+def assistant(text: str = "Hi") -> ModelResponse:
     return ModelResponse(parts=[TextPart(text)])
 
 
@@ -79,7 +79,7 @@ async def texts(store: ConversationStore, id: str) -> list[str]:
     return [str(part.content) for message in (await loaded(store, id)).messages for part in message.parts]  # type: ignore[union-attr]
 
 
-async def test_what_does_not_exist_is_not_found(store: ConversationStore) -> None:
+async def test_missing_objects_are_not_found(store: ConversationStore) -> None:
     assert await store.load("c") is None
     assert await store.load_entries("c") is None
     assert await store.read_record("c") is None
@@ -98,8 +98,8 @@ async def test_what_does_not_exist_is_not_found(store: ConversationStore) -> Non
 async def test_a_conversation_is_loaded_as_it_was_saved(store: ConversationStore) -> None:
     conversation = await saved(
         store,
-        asked(),
-        answered(),
+        user(),
+        assistant(),
         usage=RunUsage(requests=3, tool_calls=2, input_tokens=10, output_tokens=20, details={"x": 1}),
     )
     assert await loaded(store, conversation.conversation_id) == conversation
@@ -108,10 +108,10 @@ async def test_a_conversation_is_loaded_as_it_was_saved(store: ConversationStore
 
 
 async def test_a_save_stores_only_new_messages(store: ConversationStore) -> None:
-    conversation = Conversation(messages=[asked("1"), answered("2")])
+    conversation = Conversation(messages=[user("1"), assistant("2")])
     first = await store.save(conversation)
     assert await store.save(conversation) == []
-    conversation.messages += [asked("1"), answered("2")]
+    conversation.messages += [user("1"), assistant("2")]
     second = await store.save(conversation)
     found = await store.load_entries(conversation.conversation_id)
     assert found == [*first, *second]
@@ -153,26 +153,26 @@ async def test_messages_come_back_equal(store: ConversationStore) -> None:
     assert (await loaded(store, conversation.conversation_id)).messages == messages
 
 
-async def test_of_two_saves_of_one_revision_the_second_is_a_conflict(store: ConversationStore) -> None:
-    id = (await saved(store, asked("1"))).conversation_id
+async def test_a_second_save_of_one_revision_is_a_conflict(store: ConversationStore) -> None:
+    id = (await saved(store, user("1"))).conversation_id
     first, second = await loaded(store, id), await loaded(store, id)
-    first.messages.append(answered("2"))
-    second.messages.append(answered("3"))
+    first.messages.append(assistant("2"))
+    second.messages.append(assistant("3"))
     await store.save(first)
     with pytest.raises(ConversationConflict):
         await store.save(second)
     with pytest.raises(ConversationConflict):
-        await saved(store, asked("4"), conversation_id=id)
+        await saved(store, user("4"), conversation_id=id)
     assert await loaded(store, id) == first
     assert await texts(store, id) == ["1", "2"]
 
 
-async def test_of_several_saves_at_once_one_succeeds(store: ConversationStore) -> None:
-    conversation = await saved(store, asked())
+async def test_one_of_several_concurrent_saves_succeeds(store: ConversationStore) -> None:
+    conversation = await saved(store, user())
     id, outcomes = conversation.conversation_id, []
 
     async def save(copy: Conversation, n: int) -> None:
-        copy.messages.append(answered(str(n)))
+        copy.messages.append(assistant(str(n)))
         try:
             await store.save(copy)
             outcomes.append(n)
@@ -190,8 +190,8 @@ async def test_of_several_saves_at_once_one_succeeds(store: ConversationStore) -
     assert await texts(store, "new") == [str(outcomes[1])]
 
 
-async def test_a_scope_opens_only_its_own_conversations(store: ConversationStore) -> None:
-    conversation = await saved(store, asked(), scope="ada")
+async def test_a_scope_gives_access_only_to_its_own_conversations(store: ConversationStore) -> None:
+    conversation = await saved(store, user(), scope="ada")
     id = conversation.conversation_id
     assert await store.load(id, scope="bob") is None
     with pytest.raises(ConversationConflict):
@@ -206,7 +206,7 @@ async def test_a_scope_opens_only_its_own_conversations(store: ConversationStore
 
 async def test_conversations_are_listed_newest_first(store: ConversationStore) -> None:
     for id, scope in (("1", "a"), ("2", "b"), ("3", "a"), ("4", None), ("5", "a")):
-        await saved(store, asked(), conversation_id=id, scope=scope)
+        await saved(store, user(), conversation_id=id, scope=scope)
     await store.save(await loaded(store, "3"))
     await store.delete("5")
 
@@ -221,7 +221,7 @@ async def test_conversations_are_listed_newest_first(store: ConversationStore) -
     assert await listed(scope="c") == []
 
 
-async def test_a_conversation_that_moves_to_another_scope_is_listed_there(store: ConversationStore) -> None:
+async def test_a_moved_conversation_is_listed_in_its_new_scope(store: ConversationStore) -> None:
     record = ConversationRecord(conversation_id="c", head_id=None, scope="a", revision="1")
     await store.write_record(record, expected_revision=None)
     record.scope, record.revision = "b", "2"
@@ -232,9 +232,9 @@ async def test_a_conversation_that_moves_to_another_scope_is_listed_there(store:
     assert await store.read_records(scope="b") == []
 
 
-async def test_a_deleted_conversation_is_gone_and_created_again_at_once(store: ConversationStore) -> None:
+async def test_a_deleted_conversation_can_be_created_again_immediately(store: ConversationStore) -> None:
     for n in range(3):
-        conversation = await saved(store, asked(str(n)), conversation_id="c", scope="ada")
+        conversation = await saved(store, user(str(n)), conversation_id="c", scope="ada")
         assert await texts(store, "c") == [str(n)]
         assert len(await store.list_conversations(scope="ada")) == 1
         await store.delete("c")
@@ -245,11 +245,11 @@ async def test_a_deleted_conversation_is_gone_and_created_again_at_once(store: C
         assert await store.load("c") is None
 
 
-async def test_a_rewritten_history_leaves_a_branch_to_come_back_to(store: ConversationStore) -> None:
-    conversation = Conversation(messages=[asked("1"), answered("2"), asked("3"), answered("4")], conversation_id="c")
+async def test_a_rewritten_history_keeps_the_old_branch(store: ConversationStore) -> None:
+    conversation = Conversation(messages=[user("1"), assistant("2"), user("3"), assistant("4")], conversation_id="c")
     entries = await store.save(conversation)
     branched = await store.branch("c", at=2, expected_revision=conversation.revision)
-    branched.messages.append(asked("5"))
+    branched.messages.append(user("5"))
     await store.save(branched)
     assert await texts(store, "c") == ["1", "2", "5"]
     record = await store.read_record("c")
@@ -263,9 +263,9 @@ async def test_a_rewritten_history_leaves_a_branch_to_come_back_to(store: Conver
 
 
 async def test_a_fork_shares_the_past_and_outlives_the_original(store: ConversationStore) -> None:
-    entries = await store.save(Conversation(messages=[asked("1"), answered("2"), asked("3")], conversation_id="c"))
+    entries = await store.save(Conversation(messages=[user("1"), assistant("2"), user("3")], conversation_id="c"))
     fork = await store.fork("c", at=2, new_conversation_id="f")
-    fork.messages.append(asked("4"))
+    fork.messages.append(user("4"))
     added = await store.save(fork)
     await store.delete("c")
     assert await store.load_entries("f") == [*entries[:2], *added]
@@ -273,10 +273,10 @@ async def test_a_fork_shares_the_past_and_outlives_the_original(store: Conversat
         await store.fork("c")
 
 
-async def test_a_history_is_read_in_part_or_whole(store: ConversationStore) -> None:
-    conversation = Conversation(messages=[asked(str(n)) for n in range(150)])
+async def test_a_history_can_be_read_partially_or_completely(store: ConversationStore) -> None:
+    conversation = Conversation(messages=[user(str(n)) for n in range(150)])
     entries = await store.save(conversation)
-    conversation.messages += [asked(str(n)) for n in range(150, 200)]
+    conversation.messages += [user(str(n)) for n in range(150, 200)]
     entries += await store.save(conversation)
     head = entries[-1].id
     assert await store.read_history(head) == entries
@@ -285,23 +285,23 @@ async def test_a_history_is_read_in_part_or_whole(store: ConversationStore) -> N
     assert await store.read_history(entries[69].id, limit=66) == entries[4:70]
     window = await loaded(store, conversation.conversation_id, limit=70)
     assert window.messages == conversation.messages[130:]
-    window.messages.append(answered("last"))
+    window.messages.append(assistant("last"))
     await store.save(window)
     assert len((await loaded(store, conversation.conversation_id)).messages) == 201
 
 
 async def test_new_entries_may_branch(store: ConversationStore) -> None:
-    root = ConversationEntry(parent_id=None, message=asked("root"))
-    left = ConversationEntry(parent_id=root.id, message=asked("left"))
-    right = ConversationEntry(parent_id=root.id, message=asked("right"))
+    root = ConversationEntry(parent_id=None, message=user("root"))
+    left = ConversationEntry(parent_id=root.id, message=user("left"))
+    right = ConversationEntry(parent_id=root.id, message=user("right"))
     record = ConversationRecord(conversation_id="c", head_id=right.id)
     await store.write_record(record, new_entries=[root, left, right], expected_revision=None)
     assert await store.read_history(right.id) == [root, right]
     assert await store.read_history(left.id) == [root, left]
 
 
-async def test_a_record_is_written_only_over_the_expected_one(store: ConversationStore) -> None:
-    entry = ConversationEntry(parent_id=None, message=asked())
+async def test_a_record_replaces_only_the_expected_revision(store: ConversationStore) -> None:
+    entry = ConversationEntry(parent_id=None, message=user())
     record = ConversationRecord(conversation_id="c", head_id=entry.id, revision="1")
     with pytest.raises(ConversationConflict):
         await store.write_record(record, expected_revision=None)  # the entry at the head is missing
@@ -330,8 +330,8 @@ async def test_a_record_is_written_only_over_the_expected_one(store: Conversatio
     assert await store.read_history(entry.id) == [entry]
 
 
-async def test_what_was_read_is_a_copy(store: ConversationStore) -> None:
-    conversation = await saved(store, asked(), conversation_id="c")
+async def test_a_read_returns_a_copy(store: ConversationStore) -> None:
+    conversation = await saved(store, user(), conversation_id="c")
     found = await loaded(store, "c")
     found.messages[0].parts = []
     found.messages.clear()
@@ -341,9 +341,9 @@ async def test_what_was_read_is_a_copy(store: ConversationStore) -> None:
     assert await loaded(store, "c") == conversation
 
 
-async def test_any_text_names_a_conversation_and_a_scope_of_its_own(store: ConversationStore) -> None:
+async def test_any_text_is_a_valid_conversation_id_and_scope(store: ConversationStore) -> None:
     for name in UNICODE_NAMES:
-        await saved(store, asked(name), conversation_id=name, scope=name)
+        await saved(store, user(name), conversation_id=name, scope=name)
     for name in UNICODE_NAMES:
         assert await texts(store, name) == [name]
         assert [record.conversation_id for record in await store.list_conversations(scope=name)] == [name]
@@ -353,7 +353,7 @@ async def test_an_agent_pauses_for_approval_and_continues(store: ConversationSto
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         last = messages[-1].parts[-1]
         if isinstance(last, ToolReturnPart):
-            return answered(f"It is {last.content}, after {len(messages)} messages.")
+            return assistant(f"It is {last.content}, after {len(messages)} messages.")
         return ModelResponse(parts=[ToolCallPart("delete", {"file": "é.txt"})])
 
     agent = Agent(FunctionModel(model), output_type=[str, DeferredToolRequests])

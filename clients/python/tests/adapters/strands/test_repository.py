@@ -86,7 +86,7 @@ def test_records_come_back_equal(repository: ThreadkeepSessionRepository) -> Non
     assert repository.read_multi_agent(id, "m") == {"values": VALUES}
 
 
-def test_what_exists_is_not_created_and_what_does_not_is_not_updated(repository: ThreadkeepSessionRepository) -> None:
+def test_existing_records_are_not_created_and_missing_ones_not_updated(repository: ThreadkeepSessionRepository) -> None:
     id = unique()
     multi_agent: Any = State("a", {"n": 1})
     for read in (
@@ -120,7 +120,7 @@ def test_what_exists_is_not_created_and_what_does_not_is_not_updated(repository:
             create()
 
 
-def test_updates_keep_the_time_of_creation(repository: ThreadkeepSessionRepository) -> None:
+def test_updates_keep_the_creation_time(repository: ThreadkeepSessionRepository) -> None:
     id = new_session(repository)
     first, second = agent("a"), agent("a", {"n": 2})
     repository.create_agent(id, first)
@@ -141,7 +141,7 @@ def test_updates_keep_the_time_of_creation(repository: ThreadkeepSessionReposito
     assert repository.read_multi_agent(id, "a") == {"n": 2}
 
 
-def test_messages_are_listed_by_their_numbers(repository: ThreadkeepSessionRepository) -> None:
+def test_messages_are_listed_in_the_order_of_their_numbers(repository: ThreadkeepSessionRepository) -> None:
     id = new_session(repository, "a", "b")
     messages = [message(n, str(n)) for n in range(120)]
     for one in reversed(messages):
@@ -168,7 +168,7 @@ def test_message_numbers_are_validated(repository: ThreadkeepSessionRepository) 
             repository.read_message("a", "b", number)  # type: ignore[arg-type]
 
 
-def test_any_text_names_sessions_and_agents(client: Threadkeep) -> None:
+def test_session_and_agent_ids_can_be_any_text(client: Threadkeep) -> None:
     repository = ThreadkeepSessionRepository(client=client, prefix=unique()[:20])
     for name in NAMES:
         repository.create_session(session(name))
@@ -199,7 +199,7 @@ def test_a_deleted_session_can_be_created_again(repository: ThreadkeepSessionRep
             repository.create_message(id, "a", message(1))
 
 
-def test_sessions_end_when_they_are_not_used_for_their_ttl(client: Threadkeep) -> None:
+def test_sessions_have_the_configured_idle_ttl(client: Threadkeep) -> None:
     id = unique()
     ThreadkeepSessionRepository(client=client).create_session(session(id))
     ThreadkeepSessionRepository(client=client, prefix="with-ttl", ttl_seconds=3_600).create_session(session(id))
@@ -208,7 +208,7 @@ def test_sessions_end_when_they_are_not_used_for_their_ttl(client: Threadkeep) -
     assert ttls[namespace_name("with-ttl", "session", id)] == 3_600
 
 
-def test_a_write_whose_answer_is_lost_is_performed_once(proxy: Proxy) -> None:
+def test_a_write_with_a_lost_response_is_performed_once(proxy: Proxy) -> None:
     id = unique()
     multi_agent: Any = State("a", {})
     with Threadkeep(proxy.url, api_key=API_KEY) as client:
@@ -231,7 +231,7 @@ def test_a_write_whose_answer_is_lost_is_performed_once(proxy: Proxy) -> None:
         repository.delete_session(id)
 
 
-def test_two_managers_that_append_at_once_do_not_overwrite(repository: ThreadkeepSessionRepository) -> None:
+def test_concurrent_managers_do_not_overwrite_messages(repository: ThreadkeepSessionRepository) -> None:
     id = unique()
     first_model, second_model = Script("first answer", "third answer"), Script("second answer")
     first = Agent(agent_id="a", model=first_model, session_manager=manager(repository, id), callback_handler=None)
@@ -244,7 +244,7 @@ def test_two_managers_that_append_at_once_do_not_overwrite(repository: Threadkee
     assert texts_of(stored) == ["first", "first answer", "third", "third answer"]
 
 
-def test_an_update_does_not_bring_a_deleted_agent_back(repository: ThreadkeepSessionRepository, proxy: Proxy) -> None:
+def test_an_update_does_not_recreate_a_deleted_agent(repository: ThreadkeepSessionRepository, proxy: Proxy) -> None:
     id = new_session(repository, "a")
 
     def delete_before_the_put(request: bytes) -> None:
@@ -291,7 +291,9 @@ def test_an_agent_continues_its_session(repository: ThreadkeepSessionRepository)
         assert texts_of(model.inputs[0]) == expected
 
 
-def test_a_killed_turn_leaves_a_session_that_continues(repository: ThreadkeepSessionRepository, server: Server) -> None:
+def test_a_session_continues_after_its_process_is_killed(
+    repository: ThreadkeepSessionRepository, server: Server
+) -> None:
     id = unique()
     process = start(WRITER, "hang_with_repository", id, "", url=server.url)
     assert process.stdout and process.stdout.readline() == "waiting\n"
@@ -320,7 +322,7 @@ def test_threads_share_a_repository(repository: ThreadkeepSessionRepository) -> 
         assert len(repository.list_messages(id, name)) == 20
 
 
-def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+def test_closing_leaves_the_callers_client_open(proxy: Proxy) -> None:
     with Threadkeep(proxy.url, api_key=API_KEY) as client:
         shared = ThreadkeepSessionRepository(client=client)
         shared.read_session("a")

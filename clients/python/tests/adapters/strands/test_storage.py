@@ -35,7 +35,7 @@ def open(server: Server) -> Open:
     return open
 
 
-def test_a_storage_is_one_of_the_framework(open: Open) -> None:
+def test_a_storage_implements_the_frameworks_class(open: Open) -> None:
     assert isinstance(open(), Storage)
 
 
@@ -54,7 +54,7 @@ async def test_bytes_over_the_limit_change_nothing(open: Open) -> None:
     assert await storage.read("key") == b"before"
 
 
-async def test_keys_are_kept_apart_or_rejected_and_listed_as_by_the_framework(open: Open) -> None:
+async def test_keys_behave_like_those_of_the_in_memory_storage(open: Open) -> None:
     storage, in_memory = open(), InMemoryStorage()
     rejected = set()
     for name in [*NAMES, "k:a", "?a=b#c", "z/é", "z/👋", "z/\uffff", "Z", "x" * 1_022, "x" * 1_023]:
@@ -95,7 +95,7 @@ async def test_prefixes_keep_storages_apart(open: Open) -> None:
             open(prefix)
 
 
-async def test_a_write_whose_answer_is_lost_is_performed(proxy: Proxy) -> None:
+async def test_a_call_with_a_lost_response_is_retried(proxy: Proxy) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         storage = ThreadkeepStorage(unique()[:20], client=client)
         proxy.fail_once("cut")
@@ -119,7 +119,7 @@ async def test_failures_are_storage_errors(proxy: Proxy) -> None:
                 await call
 
 
-async def test_a_clear_that_fails_deletes_no_more(proxy: Proxy) -> None:
+async def test_a_failed_clear_stops_deleting(proxy: Proxy) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         part = ThreadkeepStorage(unique()[:20], client=client).namespace("part")
         await asyncio.gather(*(part.write(str(n), b"") for n in range(20)))
@@ -173,7 +173,7 @@ def test_an_agent_continues_from_its_snapshot(open: Open) -> None:
         assert texts_of(model.inputs[0]) == expected
 
 
-def test_a_killed_turn_leaves_a_snapshot_that_continues(open: Open, server: Server) -> None:
+def test_a_snapshot_continues_after_its_process_is_killed(open: Open, server: Server) -> None:
     session_id = unique()
     process = start(WRITER, "hang_with_snapshots", session_id, "", url=server.url)
     assert process.stdout and process.stdout.readline() == "waiting\n"
@@ -188,7 +188,7 @@ def test_a_killed_turn_leaves_a_snapshot_that_continues(open: Open, server: Serv
     assert texts_of(agent.messages) == ["first", "first answer", "second", "third", "third answer"]
 
 
-async def test_closing_ends_only_a_client_of_its_own(proxy: Proxy) -> None:
+async def test_closing_leaves_the_callers_client_open(proxy: Proxy) -> None:
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         shared = ThreadkeepStorage(client=client)
         await shared.read("a")
@@ -207,9 +207,9 @@ def test_the_example_runs(server: Server) -> None:
     assert output_of_example("strands_agents.py", server).splitlines() == [
         "I read 1 messages.",
         "I read 3 messages.",
-        "4 messages are kept",
+        "4 messages are stored",
     ]
 
 
-def test_without_the_framework_the_extra_is_named() -> None:
+def test_an_import_without_the_framework_names_the_extra() -> None:
     assert 'pip install "threadkeep[strands]"' in error_without("strands", "threadkeep.strands")

@@ -26,10 +26,10 @@ export function fill(state: State<any>, stored: { [key: string]: unknown }): voi
 
 /** Returns operations that store only the values that a run changed, so that changes by other runs are kept. */
 export function changes(before: Map<string, string>, after: Map<string, string>): Operation[] {
-  const set = [...after].filter(([key, text]) => before.get(key) !== text);
-  const gone = [...before.keys()].filter((key) => !after.has(key));
+  const changed = [...after].filter(([key, text]) => before.get(key) !== text);
+  const removed = [...before.keys()].filter((key) => !after.has(key));
   return [
-    ...set.map(([key, text]) => ({ op: "set", key, value: JSON.parse(text) }) as const),
-    ...gone.map((key) => ({ op: "delete", key }) as const),
+    ...changed.map(([key, text]) => ({ op: "set", key, value: JSON.parse(text) }) as const),
+    ...removed.map((key) => ({ op: "delete", key }) as const),
   ];
 }

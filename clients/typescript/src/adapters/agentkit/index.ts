@@ -38,26 +38,26 @@ export function createHistory<T extends StateData>(options: HistoryOptions<T> = 
 
   const create = async (name: string, state: State<T>) => {
     const id = await threadIdOf(name, prefix);
-    const ofUser = owner?.(state);
-    const more = metadata?.(state);
-    const agentkit = { ...(more?.["agentkit"] as object | undefined), id: name };
-    const init = { id, ttlSeconds, metadata: { ...more, agentkit }, state: initialState(state) };
+    const ownerId = owner?.(state);
+    const extra = metadata?.(state);
+    const agentkit = { ...(extra?.["agentkit"] as object | undefined), id: name };
+    const init = { id, ttlSeconds, metadata: { ...extra, agentkit }, state: initialState(state) };
     try {
-      await client.threads.create({ ...init, ...(ofUser === undefined ? {} : { owner: ofUser }) });
+      await client.threads.create({ ...init, ...(ownerId === undefined ? {} : { owner: ownerId }) });
     } catch (error) {
       if (!(error instanceof ThreadkeepError && error.code === "thread_exists")) throw error;
-      await adopt(client.thread(id), ofUser, init.metadata);
+      await adopt(client.thread(id), ownerId, init.metadata);
     }
   };
 
-  const adopt = async (thread: Thread, ofUser: string | undefined, wanted: { [key: string]: Json }) => {
+  const adopt = async (thread: Thread, ownerId: string | undefined, initialMetadata: { [key: string]: Json }) => {
     const { exists, owner: current, metadata: existing } = await thread.info();
     if (!exists) return;
-    if (ofUser !== undefined && current !== ofUser) {
+    if (ownerId !== undefined && current !== ownerId) {
       if (current) throw new ForbiddenError("not_the_owner", "not_the_owner: This thread has another owner.", { status: 403 });
-      await createAdmin({ client }).owners.assign(thread.id!, ofUser);
+      await createAdmin({ client }).owners.assign(thread.id!, ownerId);
     }
-    if (!existing["agentkit"]) await thread.configure({ metadata: wanted });
+    if (!existing["agentkit"]) await thread.configure({ metadata: initialMetadata });
   };
 
   return {
@@ -130,30 +130,30 @@ async function valuesOf(thread: Thread): Promise<StoredValue[]> {
 
 /**
  * Appends items, unless an earlier attempt at the same step has appended them. A repeated item has the same ID, but its
- * time may differ. The server rejects such an item as a reused ID, and this function ignores that error.
+ * time may differ. The server then reports a reused ID. This function ignores that error if the content is the same.
  */
 async function unlessRepeated(
   thread: Thread,
   items: { id: string; value: StoredValue }[],
   append: () => Promise<unknown>,
-  ownKey?: string,
+  key?: string,
 ): Promise<void> {
   try {
     await append();
   } catch (error) {
     if (!(error instanceof ReusedError)) throw error;
-    if (ownKey && error.code === "idempotency_key_reused") return;
-    const wanted = new Map(items.map(({ id, value }) => [id, value]));
+    if (key && error.code === "idempotency_key_reused") return;
+    const missing = new Map(items.map(({ id, value }) => [id, value]));
     let before: number | undefined;
     do {
       const page = await thread.history.page({ order: "desc", limit: 100, before });
       for (const { id, value } of page.items) {
-        const mine = wanted.get(id);
-        if (mine && !isSame(mine, value as StoredValue)) throw error;
-        wanted.delete(id);
+        const expected = missing.get(id);
+        if (expected && !isSame(expected, value as StoredValue)) throw error;
+        missing.delete(id);
       }
       before = page.next;
-    } while (wanted.size && before !== undefined);
-    if (wanted.size) throw error;
+    } while (missing.size && before !== undefined);
+    if (missing.size) throw error;
   }
 }

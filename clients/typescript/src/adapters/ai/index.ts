@@ -26,7 +26,6 @@ export interface OpenChat<M extends UIMessage> {
   append(...messages: M[]): Promise<void>;
   /** Saves the differences between `this.messages` and `messages`. Keeps messages that other callers added. */
   save(messages: readonly M[]): Promise<void>;
-  /** Reads the messages again. */
   reload(): Promise<M[]>;
 }
 
@@ -65,15 +64,15 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
   const open = async (chatId: string): Promise<OpenChat<M>> => {
     const thread = await threadOf(chatId);
     let { messages, exists } = await read(thread);
-    let known = textsOf(messages);
+    let savedTexts = textsOf(messages);
     // runs saves one at a time, because each save compares its messages with those of the previous save
     const queue = new Queue();
     const saveAll = async (next: readonly M[]) => {
       const texts = textsOf(next);
-      const operations = await changesOf(known, texts);
+      const operations = await changesOf(savedTexts, texts);
       if (!operations.length) return;
       await write(thread, operations, exists);
-      known = texts;
+      savedTexts = texts;
       exists = true;
       messages = parsed(texts);
     };
@@ -87,7 +86,7 @@ export function createChatStore<M extends UIMessage = UIMessage>(options: ChatSt
       reload: () =>
         queue.run(async () => {
           ({ messages, exists } = await read(thread));
-          known = textsOf(messages);
+          savedTexts = textsOf(messages);
           return messages;
         }),
     };

@@ -28,7 +28,7 @@ export class ThreadkeepStore extends session.Store {
   readonly #client: Client;
   readonly #prefix: string;
   readonly #ttlSeconds: number;
-  readonly #given = new WeakMap<object, Values>();
+  readonly #base = new WeakMap<object, Values>();
   readonly #attempts = new WeakMap<object, { changes: string; key: string }>();
 
   constructor(options: ThreadkeepStoreOptions = {}) {
@@ -39,49 +39,49 @@ export class ThreadkeepStore extends session.Store {
   }
 
   override get(sid: string, callback?: (error: any, session?: SessionData | null) => void): void {
-    this.#answer(this.#load(sid), callback as Callback<SessionData | null>);
+    this.#callbackify(this.#load(sid), callback as Callback<SessionData | null>);
   }
 
   override set(sid: string, data: SessionData, callback?: (error?: any) => void): void {
-    this.#answer(this.#save(sid, data), callback);
+    this.#callbackify(this.#save(sid, data), callback);
   }
 
   override touch(sid: string, data: SessionData, callback?: (error?: any) => void): void {
-    this.#answer(this.#touch(sid, data), callback);
+    this.#callbackify(this.#touch(sid, data), callback);
   }
 
   override destroy(sid: string, callback?: (error?: any) => void): void {
-    this.#answer(this.#destroy(sid), callback);
+    this.#callbackify(this.#destroy(sid), callback);
   }
 
   override createSession(...[request, data]: Parameters<session.Store["createSession"]>): ReturnType<session.Store["createSession"]> {
-    const given = this.#given.get(data);
+    const base = this.#base.get(data);
     const created = super.createSession(request, data);
-    if (given) this.#given.set(created, given);
+    if (base) this.#base.set(created, base);
     return created;
   }
 
   async #load(sid: string): Promise<SessionData | null> {
     const { state, version } = await (await this.#thread(sid)).read();
-    if (!version || !state["cookie"] || isOver(state as SessionData)) return null;
+    if (!version || !state["cookie"] || hasExpired(state as SessionData)) return null;
     const data = valuesOf(state);
-    this.#given.set(data, state as Values);
+    this.#base.set(data, state as Values);
     return data as unknown as SessionData;
   }
 
   async #save(sid: string, data: SessionData): Promise<void> {
     const mine = valuesOf(data);
-    if (isOver(data)) return this.#destroy(sid);
-    const given = this.#given.get(data);
+    if (hasExpired(data)) return this.#destroy(sid);
+    const base = this.#base.get(data);
     const thread = await this.#thread(sid);
     await unlessEnded(async () => {
-      if (!given && (await this.#create(thread.id!, mine, data))) return;
+      if (!base && (await this.#create(thread.id!, mine, data))) return;
       // a `Session` that was not loaded is new and known only to this request, so all its values are changes
-      const known = given ?? (data instanceof session.Session ? {} : undefined);
-      await this.#merge(thread, new Changes(known, mine), data);
-      await this.#keepAlive(thread, given, mine);
+      const before = base ?? (data instanceof session.Session ? {} : undefined);
+      await this.#merge(thread, new Changes(before, mine), data);
+      await this.#updateTtl(thread, base, mine);
     });
-    this.#given.set(data, mine);
+    this.#base.set(data, mine);
   }
 
   async #create(id: string, state: Values, data: SessionData): Promise<boolean> {
@@ -111,7 +111,7 @@ export class ThreadkeepStore extends session.Store {
     }
     await thread.update(["cookie", ...changes.keys], (stored) => {
       // every session has a cookie; a thread without a cookie is not a session
-      return stored["cookie"] ? changes.onto(stored as Values) : undefined;
+      return stored["cookie"] ? changes.operationsFor(stored as Values) : undefined;
     });
   }
 
@@ -123,9 +123,9 @@ export class ThreadkeepStore extends session.Store {
     return key;
   }
 
-  async #keepAlive(thread: Thread, given: Values | undefined, mine: Values): Promise<void> {
+  async #updateTtl(thread: Thread, base: Values | undefined, mine: Values): Promise<void> {
     const ttlSeconds = this.#lifetime(mine);
-    if (given && this.#lifetime(given) !== ttlSeconds) await thread.configure({ ttlSeconds }, { ifMatch: "*" });
+    if (base && this.#lifetime(base) !== ttlSeconds) await thread.configure({ ttlSeconds }, { ifMatch: "*" });
   }
 
   async #touch(sid: string, data: SessionData): Promise<void> {
@@ -133,8 +133,8 @@ export class ThreadkeepStore extends session.Store {
     await unlessEnded(async () => {
       await (await this.#thread(sid)).set("cookie", cookie, { ifMatch: "*" });
     });
-    const given = this.#given.get(data);
-    if (given && cookie) this.#given.set(data, { ...given, cookie });
+    const base = this.#base.get(data);
+    if (base && cookie) this.#base.set(data, { ...base, cookie });
   }
 
   async #destroy(sid: string): Promise<void> {
@@ -152,7 +152,7 @@ export class ThreadkeepStore extends session.Store {
     return Math.min(MAX_TTL_SECONDS, Math.max(MIN_TTL_SECONDS, Math.ceil(ms / 1_000)));
   }
 
-  #answer<T>(result: Promise<T>, callback: Callback<T>): void {
+  #callbackify<T>(result: Promise<T>, callback: Callback<T>): void {
     result.then(
       // uses a microtask, so that an error in the callback does not reject this promise
       (value) => queueMicrotask(() => callback?.(null, value)),
@@ -165,7 +165,7 @@ export class ThreadkeepStore extends session.Store {
 }
 
 /** Returns whether a session's cookie has expired. The thread may expire later. */
-function isOver({ cookie }: SessionData): boolean {
+function hasExpired({ cookie }: SessionData): boolean {
   const expires = cookie?.expires;
   return Boolean(expires) && new Date(expires!).getTime() <= Date.now();
 }

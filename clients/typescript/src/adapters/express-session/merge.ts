@@ -15,53 +15,53 @@ export function isSame(a: Value | undefined, b: Value | undefined): boolean {
   return a === b;
 }
 
-export function added(given: Value | undefined, mine: Value | undefined): Value[] | undefined {
-  if (!Array.isArray(mine) || !(given === undefined || Array.isArray(given))) return undefined;
-  const known = given ?? [];
-  return isSame(mine.slice(0, known.length), known) ? mine.slice(known.length) : undefined;
+export function appendedElements(base: Value | undefined, mine: Value | undefined): Value[] | undefined {
+  if (!Array.isArray(mine) || !(base === undefined || Array.isArray(base))) return undefined;
+  const baseElements = base ?? [];
+  return isSame(mine.slice(0, baseElements.length), baseElements) ? mine.slice(baseElements.length) : undefined;
 }
 
 /**
- * Applies the differences between `given` and `mine` to `stored`. Merges arrays by element and objects by member. Any
+ * Applies the differences between `base` and `mine` to `stored`. Merges arrays by element and objects by member. Any
  * other value replaces the stored value.
  */
-export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
-  if (isSame(given, mine)) return stored;
-  if (isObject(mine) && isObject(stored) && (given === undefined || isObject(given))) {
+export function merge(base: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
+  if (isSame(base, mine)) return stored;
+  if (isObject(mine) && isObject(stored) && (base === undefined || isObject(base))) {
     const merged: Members = { ...stored };
-    for (const key of new Set([...Object.keys(given ?? {}), ...Object.keys(mine)])) {
-      const value = merge(own(given, key), own(mine, key), own(stored, key));
+    for (const key of new Set([...Object.keys(base ?? {}), ...Object.keys(mine)])) {
+      const value = merge(own(base, key), own(mine, key), own(stored, key));
       if (value === undefined) delete merged[key];
       else Object.defineProperty(merged, key, { value, enumerable: true, configurable: true, writable: true });
     }
     return merged;
   }
-  const isOfArrays = Array.isArray(mine) && Array.isArray(stored) && (given === undefined || Array.isArray(given));
-  return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
+  const areArrays = Array.isArray(mine) && Array.isArray(stored) && (base === undefined || Array.isArray(base));
+  return areArrays ? mergeArrays(base ?? [], mine, stored) : mine;
 }
 
-/** Merges by index. If either side moved or removed elements, applies both sides' additions and removals instead. */
-function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
-  const { length } = given;
-  if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
-    const removed = without(given, stored);
-    return [...without(mine, removed), ...without(stored, given)];
+/** Merges by index. If either side moved or removed elements, combines the additions and removals of both sides. */
+function mergeArrays(base: Value[], mine: Value[], stored: Value[]): Value[] {
+  const { length } = base;
+  if (isShifted(base, mine) || isShifted(base, stored) || !hasSameElements(base, mine, stored)) {
+    const removed = without(base, stored);
+    return [...without(mine, removed), ...without(stored, base)];
   }
-  const merged = given.map((element, index) => merge(element, mine[index], stored[index])!);
+  const merged = base.map((element, index) => merge(element, mine[index], stored[index])!);
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Returns whether `list` is shorter than `given`, or contains an element of `given` at a new index. */
-const isShifted = (given: Value[], list: Value[]): boolean =>
-  list.length < given.length ||
-  given.some((element, from) => {
-    const isHere = (other: Value, at: number) => isSame(element, other) && !isSame(other, given[at]);
-    return !isSame(element, list[from]) && list.some(isHere);
+/** Returns whether `list` is shorter than `base`, or contains an element of `base` at a new index. */
+const isShifted = (base: Value[], list: Value[]): boolean =>
+  list.length < base.length ||
+  base.some((element, from) => {
+    const isMovedTo = (other: Value, to: number) => isSame(element, other) && !isSame(other, base[to]);
+    return !isSame(element, list[from]) && list.some(isMovedTo);
   });
 
-/** Returns whether each element of `given` is unchanged on at least one side, or has the same `id` on both sides. */
-const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
-  given.every((element, index) => {
+/** Returns whether each element of `base` is unchanged on at least one side, or has the same `id` on both sides. */
+const hasSameElements = (base: Value[], mine: Value[], stored: Value[]): boolean =>
+  base.every((element, index) => {
     const sides = [mine[index], stored[index]];
     return sides.some((side) => isSame(element, side)) || sides.every((side) => isSame(idOf(element), idOf(side)));
   });

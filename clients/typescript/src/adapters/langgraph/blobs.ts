@@ -13,10 +13,10 @@ const decoder = new TextDecoder();
 function* blobsOf(values: Map<string, Dumped>): Generator<PlainEntry> {
   for (const [key, { type, bytes }] of values) {
     const parts = Math.max(1, Math.ceil(bytes.length / PART_BYTES));
-    const head = encoder.encode(JSON.stringify({ type, parts }) + "\n");
+    const header = encoder.encode(JSON.stringify({ type, parts }) + "\n");
     for (let part = 0; part < parts; part++) {
       const piece = bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES);
-      yield { key: key + part, body: part === 0 ? concat([head, piece]) : piece };
+      yield { key: key + part, body: part === 0 ? concat([header, piece]) : piece };
     }
   }
 }
@@ -35,28 +35,28 @@ export async function readBlobs(
     if (!bytes) return [];
     const end = bytes.indexOf(10);
     const { type, parts } = JSON.parse(decoder.decode(bytes.subarray(0, end))) as { type: string; parts: number };
-    const names = Array.from({ length: parts - 1 }, (_, index) => key + (index + 1));
-    return [{ key, type, head: bytes.subarray(end + 1), names }];
+    const partKeys = Array.from({ length: parts - 1 }, (_, index) => key + (index + 1));
+    return [{ key, type, firstPiece: bytes.subarray(end + 1), partKeys }];
   });
-  const rest = await kv.getMany(found.flatMap(({ names }) => names));
+  const rest = await kv.getMany(found.flatMap(({ partKeys }) => partKeys));
   const values = new Map<string, unknown>();
-  for (const { key, type, head, names } of found) {
-    const pieces = names.map((name) => {
-      const piece = rest.get(name);
+  for (const { key, type, firstPiece, partKeys } of found) {
+    const pieces = partKeys.map((partKey) => {
+      const piece = rest.get(partKey);
       if (!piece) throw new Error("A part of a stored value is missing.");
       return piece.bytes;
     });
-    values.set(key, await serde.loadsTyped(type, concat([head, ...pieces])));
+    values.set(key, await serde.loadsTyped(type, concat([firstPiece, ...pieces])));
   }
   return values;
 }
 
 function concat(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
-  let at = 0;
+  const joined = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
+  let offset = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+    joined.set(piece, offset);
+    offset += piece.length;
   }
-  return whole;
+  return joined;
 }

@@ -56,7 +56,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     this.#idleTtlSeconds = options.idleTtlSeconds;
   }
 
-  /** Adds a random fraction. Two branches of a thread could otherwise have equal versions and share stored values. */
+  /** Adds a random fraction to the next version, so that branches of a thread do not share stored values. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
   }
@@ -74,27 +74,27 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     { before, limit, filter }: CheckpointListOptions = {},
   ): AsyncGenerator<CheckpointTuple> {
     const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id } = config.configurable ?? {};
-    const end: string | undefined = before?.configurable?.["checkpoint_id"];
-    let left = limit ?? Number.POSITIVE_INFINITY;
+    const beforeId: string | undefined = before?.configurable?.["checkpoint_id"];
+    let remaining = limit ?? Number.POSITIVE_INFINITY;
     for await (const namespace of thread === undefined ? this.#namespaces() : [await this.#namespace(thread)]) {
       const kv = this.#admin.kv(namespace);
       const prefix = await checkpointsKey(ns);
       let cursor: string | undefined;
       do {
-        if (left <= 0) return;
-        const page = await kv.entries({ prefix, cursor, limit: filter || end || id ? PAGE : Math.min(PAGE, left) });
-        const wanted: StoredCheckpoint[] = [];
+        if (remaining <= 0) return;
+        const page = await kv.entries({ prefix, cursor, limit: filter || beforeId || id ? PAGE : Math.min(PAGE, remaining) });
+        const matches: StoredCheckpoint[] = [];
         for (const entry of page.entries) {
           const stored = entry.json() as StoredCheckpoint;
           if (id && stored.id !== id) continue;
-          if (end !== undefined && stored.id >= end) continue;
-          if (filter && !fits(await unpack(this.serde, stored.metadata), filter)) continue;
-          if (wanted.length < left) wanted.push(stored);
+          if (beforeId !== undefined && stored.id >= beforeId) continue;
+          if (filter && !matchesFilter(await unpack(this.serde, stored.metadata), filter)) continue;
+          if (matches.length < remaining) matches.push(stored);
         }
-        for (let at = 0; at < wanted.length; at += CONCURRENCY) {
-          yield* await Promise.all(wanted.slice(at, at + CONCURRENCY).map((stored) => this.#complete(kv, stored)));
+        for (let start = 0; start < matches.length; start += CONCURRENCY) {
+          yield* await Promise.all(matches.slice(start, start + CONCURRENCY).map((stored) => this.#complete(kv, stored)));
         }
-        left -= wanted.length;
+        remaining -= matches.length;
         cursor = page.next;
       } while (cursor);
     }
@@ -110,7 +110,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     if (thread === undefined) throw new Error("A checkpoint needs `configurable.thread_id`.");
     const namespace = await this.#namespace(thread);
     const kv = this.#admin.kv(namespace);
-    await this.#setIdleTime(namespace, kv);
+    await this.#setIdleTtl(namespace, kv);
 
     const { channel_values, ...rest } = checkpoint;
     const values = new Map<string, Dumped>();
@@ -163,17 +163,17 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     const checkpoint = (await unpack(this.serde, stored.checkpoint)) as Checkpoint;
     const channels = Object.entries(checkpoint.channel_versions ?? {});
     const keys = await Promise.all(channels.map(([channel, version]) => blobKey(ns, channel, version)));
-    const isOld = checkpoint.v < 4 && parent !== undefined;
+    const isOldFormat = checkpoint.v < 4 && parent !== undefined;
     const [values, pendingWrites, parentWrites] = await Promise.all([
       readBlobs(this.serde, kv, keys),
       readWrites(this.serde, kv, { ns, id }),
-      isOld ? readWrites(this.serde, kv, { ns, id: parent }) : [],
+      isOldFormat ? readWrites(this.serde, kv, { ns, id: parent }) : [],
     ]);
     const found = channels.flatMap(([channel], index) =>
       values.has(keys[index]!) ? [[channel, values.get(keys[index]!)] as const] : [],
     );
     checkpoint.channel_values = Object.fromEntries(found);
-    if (isOld) this.#migrate(checkpoint, parentWrites.filter(([, channel]) => channel === TASKS).map(([, , send]) => send));
+    if (isOldFormat) this.#migrate(checkpoint, parentWrites.filter(([, channel]) => channel === TASKS).map(([, , send]) => send));
     return {
       config: configOf(thread, ns, id),
       checkpoint,
@@ -194,7 +194,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
   }
 
   /** Sets the namespace's idle TTL. Sets it again after half the TTL, because an expired namespace loses the TTL. */
-  async #setIdleTime(namespace: string, kv: KeyValueBatch): Promise<void> {
+  async #setIdleTtl(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;
     const now = Date.now();
@@ -228,6 +228,6 @@ const configOf = (thread: string, ns: string, id: string): RunnableConfig => ({
   configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id },
 });
 
-function fits(metadata: { [key: string]: unknown }, filter: { [key: string]: unknown }): boolean {
+function matchesFilter(metadata: { [key: string]: unknown }, filter: { [key: string]: unknown }): boolean {
   return Object.entries(filter).every(([key, value]) => JSON.stringify(metadata[key]) === JSON.stringify(value));
 }

@@ -27,5 +27,5 @@ export const writesKey = async (ns: string, checkpoint: string): Promise<string>
 export const taskKey = async (ns: string, checkpoint: string, task: string): Promise<string> =>
   (await writesKey(ns, checkpoint)) + (await part(task));
 
-export const valueKey = async (ns: string, checkpoint: string, task: string, place: string): Promise<string> =>
-  `v/${await part(ns)}/${await part(checkpoint)}/${await part(task)}/${place}/`;
+export const valueKey = async (ns: string, checkpoint: string, task: string, id: string): Promise<string> =>
+  `v/${await part(ns)}/${await part(checkpoint)}/${await part(task)}/${id}/`;

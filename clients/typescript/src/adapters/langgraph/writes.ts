@@ -11,13 +11,14 @@ const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
 const MAX_ATTEMPTS = 100;
 
-/** All writes of one task. They share an entry, so that readers see either all of a call's writes or none. */
+/** The writes of one task. They share an entry, so that readers see either all of a call's writes or none. */
 interface TaskEntry {
   task: string;
   writes: StoredWrite[];
 }
 
 interface StoredWrite {
+  /** Index of the write. Negative for special channels, such as errors. */
   place: number;
   channel: string;
   path: string;
@@ -38,23 +39,22 @@ export async function putWrites(
   path: string,
 ): Promise<void> {
   const key = await taskKey(ns, id, task);
-  const mine: StoredWrite[] = [];
+  const newWrites: StoredWrite[] = [];
   const large = new Map<string, Dumped>();
   for (const [index, [channel, value]] of writes.entries()) {
     const dumped = await dump(serde, value);
     const isLarge = dumped.bytes.length > MAX_INLINE_BYTES;
     const blob = isLarge ? await valueKey(ns, id, task, crypto.randomUUID()) : "";
     if (isLarge) large.set(blob, dumped);
-    const place = WRITES_IDX_MAP[channel] ?? index;
-    mine.push({ place, channel, path, value: isLarge ? { blob } : pack(dumped) });
+    newWrites.push({ place: WRITES_IDX_MAP[channel] ?? index, channel, path, value: isLarge ? { blob } : pack(dumped) });
   }
   await putBlobs(kv, large);
 
-  if ((await kv.put(key, text(task, combine([], mine)), { ifAbsent: true })).ok) return;
+  if ((await kv.put(key, text(task, combine([], newWrites)), { ifAbsent: true })).ok) return;
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const entry = await kv.get(key);
     const stored = entry ? (entry.json() as TaskEntry).writes : [];
-    const combined = combine(stored, mine);
+    const combined = combine(stored, newWrites);
     if (JSON.stringify(combined) === JSON.stringify(stored)) return;
     try {
       const condition = entry ? { ifMatch: entry.etag } : { ifAbsent: true };
@@ -70,12 +70,12 @@ export async function putWrites(
 const text = (task: string, writes: StoredWrite[]): string => JSON.stringify({ task, writes } satisfies TaskEntry);
 
 /** Merges writes by index. The first write wins at a nonnegative index, and the last write at a negative index. */
-function combine(stored: readonly StoredWrite[], mine: readonly StoredWrite[]): StoredWrite[] {
-  const places = new Map(stored.map((write) => [write.place, write]));
-  for (const write of mine) {
-    if (write.place < 0 || !places.has(write.place)) places.set(write.place, write);
+function combine(stored: readonly StoredWrite[], newWrites: readonly StoredWrite[]): StoredWrite[] {
+  const byIndex = new Map(stored.map((write) => [write.place, write]));
+  for (const write of newWrites) {
+    if (write.place < 0 || !byIndex.has(write.place)) byIndex.set(write.place, write);
   }
-  return [...places.values()];
+  return [...byIndex.values()];
 }
 
 /** Returns the writes to a checkpoint in the order in which a run applies them. */
@@ -85,21 +85,21 @@ export async function readWrites(
   { ns, id }: CheckpointRef,
 ): Promise<CheckpointPendingWrite[]> {
   const prefix = await writesKey(ns, id);
-  const found: (StoredWrite & { task: string })[] = [];
+  const loaded: (StoredWrite & { task: string })[] = [];
   let cursor: string | undefined;
   do {
     const page = await kv.entries({ prefix, cursor, limit: 100 });
     for (const entry of page.entries) {
       const { task, writes } = entry.json() as TaskEntry;
-      found.push(...writes.map((write) => ({ ...write, task })));
+      loaded.push(...writes.map((write) => ({ ...write, task })));
     }
     cursor = page.next;
   } while (cursor);
-  found.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.task, b.task) || a.place - b.place);
-  const blobs = found.flatMap(({ value }) => ("blob" in value ? [value.blob] : []));
+  loaded.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.task, b.task) || a.place - b.place);
+  const blobs = loaded.flatMap(({ value }) => ("blob" in value ? [value.blob] : []));
   const large = await readBlobs(serde, kv, blobs);
   return Promise.all(
-    found.map(async ({ task, channel, value }): Promise<CheckpointPendingWrite> => {
+    loaded.map(async ({ task, channel, value }): Promise<CheckpointPendingWrite> => {
       return [task, channel, "blob" in value ? large.get(value.blob) : await unpack(serde, value)];
     }),
   );
@@ -108,6 +108,6 @@ export async function readWrites(
 /** Replaces `compareWritesSortKeys`, which does not exist in older versions of LangGraph. */
 function byCodePoint(a: string, b: string): number {
   const [x, y] = [[...a], [...b]];
-  const at = x.findIndex((letter, index) => letter !== y[index]);
-  return at < 0 ? x.length - y.length : (x[at]!.codePointAt(0) ?? 0) - (y[at]?.codePointAt(0) ?? -1);
+  const index = x.findIndex((letter, i) => letter !== y[i]);
+  return index < 0 ? x.length - y.length : (x[index]!.codePointAt(0) ?? 0) - (y[index]?.codePointAt(0) ?? -1);
 }

@@ -131,8 +131,8 @@ export class ThreadkeepSession
       throw new Error("The history of the session no longer ends with the items that are to be replaced.");
     }
     const pops: Operation<State>[] = [];
-    for (let left = expected.length; left > 0; left -= MAX_OPERATIONS) {
-      pops.push({ op: "pop", key: ITEMS, count: Math.min(left, MAX_OPERATIONS) });
+    for (let remaining = expected.length; remaining > 0; remaining -= MAX_OPERATIONS) {
+      pops.push({ op: "pop", key: ITEMS, count: Math.min(remaining, MAX_OPERATIONS) });
     }
     return [...pops, ...this.#pushes(added)];
   }

@@ -11,10 +11,10 @@ import { client, isLong, options, unique } from "../support/servers.mjs";
 const stops = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));
 
-async function networkOf(answer, { history = {}, agent: more = {} } = {}) {
+async function networkOf(answer, { history = {}, agent: agentOptions = {} } = {}) {
   const { model, requests, stop } = await startModel(answer);
   stops.push(stop);
-  const agent = createAgent({ name: "writer", system: "You write.", ...more });
+  const agent = createAgent({ name: "writer", system: "You write.", ...agentOptions });
   const network = createNetwork({
     name: "test",
     agents: [agent],
@@ -33,7 +33,7 @@ async function valuesOf(name) {
   return values;
 }
 
-const changing = (change) => ({
+const onFinish = (change) => ({
   lifecycle: {
     onFinish({ network, result }) {
       change(network.state);
@@ -62,7 +62,7 @@ it("continues a conversation, and ends the prompt with the current message", asy
   ]);
 });
 
-it("keeps the calls of tools and their results", async () => {
+it("keeps tool calls and their results", async () => {
   const tool = createTool({
     name: "add",
     parameters: z.object({ a: z.number(), b: z.number() }),
@@ -84,7 +84,7 @@ it("keeps the calls of tools and their results", async () => {
 
 it("fills data and kv, and writes only the values that the run changed", async () => {
   const threadId = unique("data");
-  const first = changing(({ data, kv }) => {
+  const first = onFinish(({ data, kv }) => {
     data.plan = { name: "free" };
     data.visits = 1;
     kv.set("note", "a");
@@ -92,7 +92,7 @@ it("fills data and kv, and writes only the values that the run changed", async (
   await (await networkOf(() => "ok", { agent: first })).network.run("1", { state: createState({ visits: 0 }, { threadId }) });
 
   const seen = {};
-  const second = changing(({ data, kv }) => {
+  const second = onFinish(({ data, kv }) => {
     Object.assign(seen, { plan: data.plan, visits: data.visits, note: kv.get("note") });
     data.plan = { name: "pro" };
     kv.delete("note");
@@ -119,7 +119,7 @@ it("keeps the user's message when the model fails", async () => {
   expect(await valuesOf(threadId)).toMatchObject([{ kind: "user", content: "Hi" }]);
 });
 
-it("gives the thread its owner, so that it is in the owner's list", async () => {
+it("assigns the owner to the thread, so that the owner's list contains it", async () => {
   const owner = `user-${randomUUID()}`;
   const history = { owner: (state) => state.data.user, metadata: () => ({ app: "shop", agentkit: { title: "Trains" } }) };
   const { network } = await networkOf(() => "ok", { history });
@@ -133,7 +133,7 @@ it("gives the thread its owner, so that it is in the owner's list", async () => 
   expect(threads[0].ttlSeconds).toBe(2_592_000);
 });
 
-it("takes over a thread without an owner, and refuses the thread of another owner", async () => {
+it("assigns an owner to a thread without one, and rejects a thread with another owner", async () => {
   const threadId = unique("owners");
   await client().threads.create({ id: await threadIdFor(threadId, "agentkit") });
   const owner = `user-${randomUUID()}`;
@@ -155,7 +155,7 @@ it("uses the ID of a thread unchanged", async () => {
   expect((await client().thread(threadId).info()).metadata).toEqual({ agentkit: { id: threadId } });
 });
 
-it("does not bring back a thread that has ended", async () => {
+it("does not recreate a thread that has ended", async () => {
   const { network } = await networkOf(() => "ok");
   const { state } = await network.run("Hi");
   await (await threadOf(state.threadId)).destroy();
@@ -166,7 +166,7 @@ it("does not bring back a thread that has ended", async () => {
   expect(await valuesOf(state.threadId)).toEqual([]);
 });
 
-it("adds nothing when each step runs twice", async () => {
+it("stores each item once when every step runs twice", async () => {
   const threadId = unique("steps");
   const ids = { user: randomUUID(), results: [randomUUID(), randomUUID()] };
   const memo = new Map();
@@ -213,7 +213,7 @@ it("adds nothing when each step runs twice", async () => {
   expect((await (await threadOf(threadId)).read()).state).toEqual({ "data.count": 1 });
 });
 
-it("refuses the ID of another message, and stores an ID that the history does not accept", async () => {
+it("rejects a reused message ID, and stores a message whose ID is not a valid item ID", async () => {
   const history = createHistory(options());
   const threadId = unique("ids");
   const append = (id, content) =>
@@ -230,7 +230,7 @@ it("refuses the ID of another message, and stores an ID that the history does no
   expect(await valuesOf(threadId)).toMatchObject([{ id: "ü ".repeat(100), content: "a" }]);
 });
 
-it("loses nothing when networks run in two processes at once", async () => {
+it("loses no message when networks run in two processes concurrently", async () => {
   const threadId = unique("networks");
   const count = isLong ? 20 : 5;
 

@@ -35,7 +35,7 @@ describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s",
     return last;
   }
 
-  it("stores a turn, and gives it back valid", async () => {
+  it("stores messages, and loads them in a valid format", async () => {
     const id = unique("chat");
     const chat = await store.open(id);
     expect(chat.messages).toEqual([]);
@@ -52,7 +52,7 @@ describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s",
     expect(later.messages).toEqual(messages);
   });
 
-  it("keeps the messages of two tabs that write at once", async () => {
+  it("keeps the messages of two tabs that write concurrently", async () => {
     const id = unique("tabs");
     await (await store.open(id)).append(user("first"));
     const tabs = await Promise.all([store.open(id), replica.open(id)]);
@@ -71,7 +71,7 @@ describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s",
     expect(textsOf(await tabs[0].reload())).toEqual(texts);
   });
 
-  it("regenerates an answer, and keeps what another tab has added", async () => {
+  it("keeps another tab's message when an answer is regenerated", async () => {
     const id = unique("regenerate");
     const chat = await store.open(id);
     await chat.append(user("Hi"));
@@ -84,7 +84,7 @@ describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s",
     expect(textsOf(await store.load(id))).toEqual(["Hi", "from another tab", "good"]);
   });
 
-  it("does not bring back a chat that was deleted during an answer, and says so", async () => {
+  it("rejects a save of a chat that was deleted during an answer", async () => {
     const id = unique("deleted");
     const chat = await store.open(id);
     await chat.append(user("Hi"));
@@ -96,7 +96,7 @@ describe.each([["ai", "onEnd"], ["ai6", "onFinish"], ["ai5", "onFinish"]])("%s",
   });
 });
 
-it("changes messages in place, such as the approval of a tool", async () => {
+it("updates a message without moving it, such as the approval of a tool", async () => {
   const id = unique("approval");
   const part = { type: "tool-pay", toolCallId: "c1", state: "approval-requested", input: { sum: 3 }, approval: { id: "a1" } };
   const asking = { id: "m2", role: "assistant", parts: [part] };
@@ -131,7 +131,7 @@ it("sends only the differences", async () => {
   expect(sizes[0]).toBeLessThan(500);
 });
 
-it("adds and deletes nothing without a base", async () => {
+it("adds only new messages and deletes none if a save has no base", async () => {
   const id = unique("base");
   const [a, b, c] = ["a", "b", "c"].map((text) => user(text));
   await store.save({ chatId: id, messages: [a, b] });
@@ -141,7 +141,7 @@ it("adds and deletes nothing without a base", async () => {
   expect(await store.load(id)).toEqual([a, b, c]);
 });
 
-it("reads a message once that two tabs have pushed, and none that is gone", async () => {
+it("loads a message once if two tabs pushed it, and omits deleted messages", async () => {
   const id = unique("twice");
   const message = user("Hi");
   const [one, two] = [await store.open(id), await replica.open(id)];
@@ -153,7 +153,7 @@ it("reads a message once that two tabs have pushed, and none that is gone", asyn
   expect(await store.load(id)).toEqual([message]);
 });
 
-it("stores messages with IDs that are no keys", async () => {
+it("stores messages whose IDs are not valid keys", async () => {
   const id = unique("ids");
   const messages = [".", "a/b", "ü".repeat(400), "a\u0000b", "__proto__", "order"].map((name) => user(name, name));
   await store.save({ chatId: id, messages });
@@ -161,7 +161,7 @@ it("stores messages with IDs that are no keys", async () => {
   expect(await store.load(id)).toEqual(messages);
 });
 
-it("rejects messages that would replace each other, and changes nothing", async () => {
+it("rejects messages with the same ID or no ID, and changes nothing", async () => {
   const chat = await store.open(unique("same"));
   await chat.append(user("Hi", "1"));
 
@@ -172,13 +172,13 @@ it("rejects messages that would replace each other, and changes nothing", async 
   expect(textsOf(await chat.reload())).toEqual(["Hi again"]);
 });
 
-it("saves in the order of the calls", async () => {
+it("saves in call order", async () => {
   const chat = await store.open(unique("calls"));
   await Promise.all(["a", "b", "c", "d"].map((text) => chat.append(user(text))));
   expect(textsOf(await chat.reload())).toEqual(["a", "b", "c", "d"]);
 });
 
-it("does not continue a chat that has ended, even when nothing remembers its end", async () => {
+it("rejects a save of an ended chat, even if the server has no record of its end", async () => {
   const id = unique("ended");
   const chat = await store.open(id);
   // the server remembers a deleted chat for a minute, but does not remember an expired chat
@@ -192,13 +192,13 @@ it("does not continue a chat that has ended, even when nothing remembers its end
   await expect(late).rejects.toMatchObject({ code: "thread_destroyed" });
 });
 
-it("uses the ID of a thread unchanged, and lives for thirty days", async () => {
+it("uses a thread ID unchanged, and sets a TTL of thirty days", async () => {
   const id = await threadIdFor(randomUUID());
   await store.save({ chatId: id, messages: [user("Hi")] });
   expect(await client().thread(id).info()).toMatchObject({ exists: true, ttlSeconds: 2_592_000 });
 });
 
-it("keeps the ID of the active stream until its own end", async () => {
+it("keeps the ID of the active stream until that stream is cleared", async () => {
   const id = unique("streams");
   expect(await store.getActiveStream(id)).toBeNull();
   expect(await store.clearActiveStream(id, "s1")).toBe(false);

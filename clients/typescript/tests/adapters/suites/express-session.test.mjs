@@ -25,16 +25,16 @@ async function logIn(address) {
   await response.text();
   const cookie = response.headers.get("set-cookie").split(";")[0];
   const send = async (url, method = "POST") => {
-    const answer = await fetch(url, { method, headers: { cookie } });
-    return { status: answer.status, body: await answer.json() };
+    const response = await fetch(url, { method, headers: { cookie } });
+    return { status: response.status, body: await response.json() };
   };
   return { cookie, send };
 }
 
 async function release(addresses, count) {
-  const ask = async (path) => Promise.all(addresses.map(async (address) => (await fetch(address + path)).json()));
-  await expect.poll(async () => (await ask("/held")).reduce((sum, held) => sum + held)).toBe(count);
-  await ask("/release");
+  const getAll = async (path) => Promise.all(addresses.map(async (address) => (await fetch(address + path)).json()));
+  await expect.poll(async () => (await getAll("/held")).reduce((sum, held) => sum + held)).toBe(count);
+  await getAll("/release");
 }
 
 async function overlap(addresses, count) {
@@ -51,19 +51,19 @@ async function overlap(addresses, count) {
   };
 }
 
-it("loses nothing of overlapping requests in two processes, where express-session's own store loses most", async () => {
+it("keeps all changes of overlapping requests in two processes, unlike express-session's own store", async () => {
   const count = isLong ? 60 : 20;
-  const own = await overlap((await startApps("memory", 1)).addresses, count);
-  const here = await overlap((await startApps("threadkeep", 2)).addresses, count);
+  const memory = await overlap((await startApps("memory", 1)).addresses, count);
+  const threadkeep = await overlap((await startApps("threadkeep", 2)).addresses, count);
 
   const line = (name, { elements, members, keys }) =>
     `${name}: of ${count} overlapping requests, the session kept ${elements} elements, ${members} members and ${keys} keys`;
-  console.log([line("MemoryStore, one process", own), line("ThreadkeepStore, two processes", here)].join("\n"));
-  expect(here).toEqual({ elements: count, members: count, keys: count });
-  expect(own.elements).toBeLessThan(count / 2);
+  console.log([line("MemoryStore, one process", memory), line("ThreadkeepStore, two processes", threadkeep)].join("\n"));
+  expect(threadkeep).toEqual({ elements: count, members: count, keys: count });
+  expect(memory.elements).toBeLessThan(count / 2);
 });
 
-it("keeps a session ended when a request that began before the logout ends after it", async () => {
+it("does not recreate a session when a request that began before the logout ends after it", async () => {
   const { addresses, prefix } = await startApps("threadkeep", 2);
   const { send, cookie } = await logIn(addresses[0]);
   const slow = send(`${addresses[1]}/slow`);
@@ -79,7 +79,7 @@ it("keeps a session ended when a request that began before the logout ends after
   expect(await (await client().thread(await threadIdFor(sid, prefix))).info()).toMatchObject({ exists: false });
 });
 
-it("lives as long as the cookie", async () => {
+it("sets the TTL of the thread to the cookie's maximum age", async () => {
   const { addresses, prefix } = await startApps("threadkeep", 1, { maxAge: 123_000 });
   const { cookie } = await logIn(addresses[0]);
 
@@ -151,7 +151,7 @@ describe("the store", () => {
       (s) => s.a.forEach((item) => (item.q = 2)),
       { a: [{ id: 1, q: 2, gift: true }, { sku: "x", q: 2, gift: true }] },
     ],
-    ["plain elements at the same place: the later one wins", { a: [0, 0] }, (s) => (s.a[0] = 1), (s) => (s.a = [2, 3]), { a: [2, 3] }],
+    ["plain elements at the same index: the later one wins", { a: [0, 0] }, (s) => (s.a[0] = 1), (s) => (s.a = [2, 3]), { a: [2, 3] }],
     ["a new array and a new empty one", {}, (s) => (s.a = [2]), (s) => (s.a ??= []), { a: [2] }],
     ["a value and a new empty array", {}, (s) => (s.b = 1), (s) => (s.a ??= []), { b: 1, a: [] }],
     ["members", { o: { x: 1 } }, (s) => (s.o.y = 2), (s) => (s.o.z = 3), { o: { x: 1, y: 2, z: 3 } }],
@@ -167,29 +167,29 @@ describe("the store", () => {
   it("sends only the changes, in one write", async () => {
     const proxy = await startProxy(servers[0]);
     stops.push(proxy.stop);
-    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url });
+    const proxied = new ThreadkeepStore({ ...options(), baseUrl: proxy.url });
     sid = unique("changes");
     await set(sid, { cookie: cookie(), large: "x".repeat(10_000), a: [1] });
-    const loaded = await promisify(through.load.bind(through))(sid);
+    const loaded = await promisify(proxied.load.bind(proxied))(sid);
     loaded.a.push(2);
     proxy.requests.length = 0;
 
-    await promisify(through.set.bind(through))(sid, loaded);
+    await promisify(proxied.set.bind(proxied))(sid, loaded);
 
     expect(proxy.requests).toHaveLength(1);
     expect(JSON.parse(proxy.requests[0].body).operations).toEqual([{ op: "push", key: "a", value: 2 }]);
   });
 
-  it("saves again what a failed attempt may have saved, once", async () => {
+  it("retries a save whose response was lost without repeating its changes", async () => {
     sid = unique("again");
     await set(sid, { cookie: cookie(), a: [] });
     let failing = true;
     const proxy = await startProxy(servers[0], ({ method }) => (failing && method === "PATCH" ? "lose" : undefined));
     stops.push(proxy.stop);
-    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
-    const loaded = await promisify(through.load.bind(through))(sid);
+    const proxied = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
+    const loaded = await promisify(proxied.load.bind(proxied))(sid);
     loaded.a.push("once");
-    const save = () => promisify(through.set.bind(through))(sid, loaded);
+    const save = () => promisify(proxied.set.bind(proxied))(sid, loaded);
 
     await expect(save()).rejects.toMatchObject({ code: "connection" });
     failing = false;
@@ -198,14 +198,14 @@ describe("the store", () => {
     expect((await get(sid)).a).toEqual(["once"]);
   });
 
-  it("creates again what a failed attempt may have created, once", async () => {
+  it("retries a creation whose response was lost without repeating its changes", async () => {
     sid = unique("again");
     let failing = true;
     const proxy = await startProxy(servers[0], ({ method }) => (failing && method === "POST" ? "lose" : undefined));
     stops.push(proxy.stop);
-    const through = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
-    const created = through.createSession({ sessionID: sid, sessionStore: through }, { cookie: cookie(), a: ["once"] });
-    const save = () => promisify(through.set.bind(through))(sid, created);
+    const proxied = new ThreadkeepStore({ ...options(), baseUrl: proxy.url, attempts: 1 });
+    const created = proxied.createSession({ sessionID: sid, sessionStore: proxied }, { cookie: cookie(), a: ["once"] });
+    const save = () => promisify(proxied.set.bind(proxied))(sid, created);
 
     await expect(save()).rejects.toMatchObject({ code: "connection" });
     failing = false;
@@ -214,7 +214,7 @@ describe("the store", () => {
     expect((await get(sid)).a).toEqual(["once"]);
   });
 
-  it("does not bring back a session that has ended, however late", async () => {
+  it("never recreates a session that has ended", async () => {
     sid = unique("ended");
     await set(sid, { cookie: cookie(), a: 1 });
     const [a, b] = [await load(sid), await load(sid)];
@@ -229,13 +229,13 @@ describe("the store", () => {
     expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
   });
 
-  it("creates no session by a touch", async () => {
+  it("does not create a session on touch", async () => {
     sid = unique("touch");
     await touch(sid, { cookie: cookie() });
     expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
   });
 
-  it("touches the cookie and nothing else", async () => {
+  it("changes only the cookie on touch", async () => {
     sid = unique("touch");
     await set(sid, { cookie: cookie(60_000), a: 1 });
     const loaded = await load(sid);
@@ -263,7 +263,7 @@ describe("the store", () => {
     expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });
   });
 
-  it("lives longer when the cookie does", async () => {
+  it("extends the TTL of the thread when the cookie's maximum age grows", async () => {
     sid = unique("remember");
     await set(sid, { cookie: cookie(100_000) });
     const loaded = await load(sid);
@@ -275,7 +275,7 @@ describe("the store", () => {
     expect(await (await threadOf(sid)).info()).toMatchObject({ ttlSeconds: 900 });
   });
 
-  it("merges the sessions of a framework without createSession, and keeps what others added", async () => {
+  it("merges the sessions of a framework without createSession, and keeps values from other requests", async () => {
     sid = unique("plain");
     await set(sid, { cookie: cookie(), a: [1], o: { x: 1 } });
 

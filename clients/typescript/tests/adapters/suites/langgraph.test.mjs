@@ -16,7 +16,7 @@ const meta = { source: "loop", step: 0, parents: {} };
 const stops = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));
 
-async function elsewhere(name, number, argument) {
+async function runInProcess(name, number, argument) {
   const { result, stop } = await startProcess("graphs", name, number, { prefix, ...argument });
   stop();
   return result;
@@ -35,11 +35,11 @@ async function tuplesOf(thread_id) {
   return tuples;
 }
 
-it("resumes in another process what was interrupted in one", async () => {
+it("resumes an interrupted graph in another process", async () => {
   const thread = unique("graph");
 
-  expect(await elsewhere("start", 0, { thread })).toEqual(["How many?"]);
-  const state = await elsewhere("resume", 1, { thread, answer: { count: 5 } });
+  expect(await runInProcess("start", 0, { thread })).toEqual(["How many?"]);
+  const state = await runInProcess("resume", 1, { thread, answer: { count: 5 } });
 
   expect(state.log).toEqual(["begin", "first", 'asked: {"count":5}', "parts: 5"]);
   expect(state.parts).toEqual([0, 1, 2, 3, 4]);
@@ -51,25 +51,25 @@ it("resumes in another process what was interrupted in one", async () => {
   expect(history.at(-1).metadata.source).toBe("input");
 });
 
-it("keeps values larger than an entry", async () => {
+it("stores values larger than an entry", async () => {
   const thread = unique("large");
-  await elsewhere("start", 0, { thread });
+  await runInProcess("start", 0, { thread });
 
-  const state = await elsewhere("resume", 1, { thread, answer: { count: 3, large: 1_500_000 } });
+  const state = await runInProcess("resume", 1, { thread, answer: { count: 3, large: 1_500_000 } });
 
   expect(state.parts.map((part) => part.length)).toEqual([1_500_001, 1_500_001, 1_500_001]);
   expect((await graphOf(0, prefix).getState(configOf(thread))).values.parts).toEqual(state.parts);
 });
 
-it("keeps two branches of a thread apart, although their channels count alike", async () => {
+it("keeps two branches of a thread separate, although their channels have equal counters", async () => {
   const run = async (checkpointer) => {
     const graph = graphOf(0, prefix, checkpointer);
     const config = configOf(unique("branches"));
     await graph.invoke({ log: ["begin"] }, config);
-    const asked = (await graph.getState(config)).config;
+    const interrupted = (await graph.getState(config)).config;
     const results = [];
     for (const count of [1, 2]) {
-      const fork = await graph.updateState(asked, { log: [`asked: {"count":${count}}`] }, "ask");
+      const fork = await graph.updateState(interrupted, { log: [`asked: {"count":${count}}`] }, "ask");
       await graph.invoke(null, fork);
       const { config: end } = await graph.getState(config);
       results.push(end);
@@ -84,7 +84,7 @@ it("keeps two branches of a thread apart, although their channels count alike", 
   expect([first, second]).toEqual(await run(new MemorySaver()));
 });
 
-it("keeps subgraphs, whose namespaces are long and odd", async () => {
+it("stores subgraphs, whose namespaces are long and contain special characters", async () => {
   const State = Annotation.Root({ answer: Annotation() });
   const inner = new StateGraph(State)
     .addNode("ask", () => ({ answer: interrupt("?") }))
@@ -104,7 +104,7 @@ it("keeps subgraphs, whose namespaces are long and odd", async () => {
   expect(namespaces.size).toBe(2);
 });
 
-it("loses no writes of tasks in two processes, and keeps the first of a place", async () => {
+it("loses no writes of tasks in two processes, and keeps the first write at an index", async () => {
   const thread_id = unique("writes");
   const config = await saver().put({ configurable: { thread_id, checkpoint_ns: "" } }, checkpoint(), meta, {});
   const count = isLong ? 100 : 20;
@@ -119,20 +119,20 @@ it("loses no writes of tasks in two processes, and keeps the first of a place", 
   expect(shared.map(([, channel]) => channel)).toEqual(["__error__", "channel"]);
 });
 
-it("keeps the writes of a checkpoint that is put again meanwhile", async () => {
+it("keeps the writes of a checkpoint that is put again concurrently", async () => {
   const thread_id = unique("again");
   const config = { configurable: { thread_id, checkpoint_ns: "" } };
   const same = checkpoint({ a: 1 }, { a: 1 });
-  const at = await saver().put(config, same, meta, { a: 1 });
+  const saved = await saver().put(config, same, meta, { a: 1 });
 
   await Promise.all(
     Array.from({ length: 10 }, (_, index) => [
       saver().put(config, same, meta, { a: 1 }),
-      saver().putWrites(at, [["a", index]], `task-${index}`),
+      saver().putWrites(saved, [["a", index]], `task-${index}`),
     ]).flat(),
   );
 
-  const tuple = await saver().getTuple(at);
+  const tuple = await saver().getTuple(saved);
   expect(tuple.pendingWrites).toHaveLength(10);
   expect(tuple.checkpoint.channel_values).toEqual({ a: 1 });
 });
@@ -142,16 +142,16 @@ it("shows all writes of a call or none", async () => {
   const proxy = await startProxy(servers[0], ({ method, url }) => (/\/w%2F/.test(url) && method === "PUT" ? "refuse" : undefined));
   stops.push(proxy.stop);
   const broken = new ThreadkeepSaver({ ...options(0, { prefix, attempts: 1 }), baseUrl: proxy.url });
-  const at = await broken.put({ configurable: { thread_id } }, checkpoint(), meta, {});
+  const saved = await broken.put({ configurable: { thread_id } }, checkpoint(), meta, {});
 
   const writes = [["a", 1], ["b", "x".repeat(2_000_000)], ["c", 3]];
-  await expect(broken.putWrites(at, writes, "task")).rejects.toMatchObject({ code: "store_unavailable" });
-  expect((await saver().getTuple(at)).pendingWrites).toEqual([]);
+  await expect(broken.putWrites(saved, writes, "task")).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await saver().getTuple(saved)).pendingWrites).toEqual([]);
 
-  await saver().putWrites(at, writes, "task");
-  await saver().putWrites(at, [["a", "later"], ["__interrupt__", "last"]], "task");
-  await saver().putWrites(at, [["__interrupt__", "newest"]], "task");
-  const { pendingWrites } = await saver().getTuple(at);
+  await saver().putWrites(saved, writes, "task");
+  await saver().putWrites(saved, [["a", "later"], ["__interrupt__", "last"]], "task");
+  await saver().putWrites(saved, [["__interrupt__", "newest"]], "task");
+  const { pendingWrites } = await saver().getTuple(saved);
   expect(pendingWrites.map(([, channel, value]) => [channel, value.length ?? value])).toEqual([
     ["__interrupt__", 6],
     ["a", 1],
@@ -160,7 +160,7 @@ it("shows all writes of a call or none", async () => {
   ]);
 });
 
-it("writes a checkpoint after its values, so that a crash in between leaves the checkpoint before", async () => {
+it("writes a checkpoint after its values, so that a crash in between leaves the previous checkpoint", async () => {
   const thread_id = unique("commit");
   const first = await saver().put({ configurable: { thread_id } }, checkpoint({ a: 1 }, { a: 1 }), meta, { a: 1 });
   const proxy = await startProxy(servers[0], ({ method, url }) => (/\/c%2F/.test(url) && method === "PUT" ? "refuse" : undefined));
@@ -175,22 +175,22 @@ it("writes a checkpoint after its values, so that a crash in between leaves the 
 });
 
 it("sorts writes as LangGraph does", async () => {
-  const at = await saver().put({ configurable: { thread_id: unique("order") } }, checkpoint(), meta, {});
+  const saved = await saver().put({ configurable: { thread_id: unique("order") } }, checkpoint(), meta, {});
   const names = ["", "b", "a", "a b", "ü", "\ud83d\ude00", "\uffff", "B", "10", "9"];
-  const wanted = [];
+  const expected = [];
   for (const [index, task] of names.entries()) {
     const path = names[(index * 7) % names.length];
-    await saver().putWrites(at, [["x", `${path}|${task}`]], task || "empty", path);
-    wanted.push([writesSortKey(path, task || "empty", 0), `${path}|${task}`]);
+    await saver().putWrites(saved, [["x", `${path}|${task}`]], task || "empty", path);
+    expected.push([writesSortKey(path, task || "empty", 0), `${path}|${task}`]);
   }
 
-  const { pendingWrites } = await saver().getTuple(at);
+  const { pendingWrites } = await saver().getTuple(saved);
 
-  wanted.sort(([a], [b]) => compareWritesSortKeys(a, b));
-  expect(pendingWrites.map(([, , value]) => value)).toEqual(wanted.map(([, value]) => value));
+  expected.sort(([a], [b]) => compareWritesSortKeys(a, b));
+  expect(pendingWrites.map(([, , value]) => value)).toEqual(expected.map(([, value]) => value));
 });
 
-it("takes two or three requests for the newest checkpoint, whatever came before it", async () => {
+it("needs at most three requests for the newest checkpoint of a long thread", async () => {
   const thread_id = unique("many");
   let config = { configurable: { thread_id } };
   for (let step = 0; step < (isLong ? 300 : 30); step++) {
@@ -210,7 +210,7 @@ it("takes two or three requests for the newest checkpoint, whatever came before 
   expect(before).toEqual([tuple.metadata.step - 1, tuple.metadata.step - 2]);
 });
 
-it("ends the checkpoints of an idle thread if asked", async () => {
+it("sets the idle TTL of a thread if the option is set", async () => {
   const own = randomUUID().slice(0, 8);
   const thread_id = unique("idle");
   await new ThreadkeepSaver(options(0, { prefix: own, idleTtlSeconds: 600 })).put({ configurable: { thread_id } }, checkpoint(), meta, {});
@@ -225,7 +225,7 @@ it("ends the checkpoints of an idle thread if asked", async () => {
   expect(namespaces).toMatchObject([{ idleTtlSeconds: 600, entries: 1 }]);
 });
 
-it("deletes a thread and no other", async () => {
+it("deletes only the given thread", async () => {
   const [a, b] = [unique("delete"), unique("delete")];
   for (const thread_id of [a, b]) await saver().put({ configurable: { thread_id } }, checkpoint(), meta, {});
 
@@ -235,7 +235,7 @@ it("deletes a thread and no other", async () => {
   expect(await tuplesOf(b)).toHaveLength(1);
 });
 
-it("rejects writes that it cannot place", async () => {
+it("rejects writes without a thread ID or checkpoint ID", async () => {
   await expect(saver().put({ configurable: {} }, checkpoint(), meta, {})).rejects.toThrow("thread_id");
   await expect(saver().putWrites({ configurable: { checkpoint_id: "x" } }, [["a", 1]], "t")).rejects.toThrow("thread_id");
   await expect(saver().putWrites({ configurable: { thread_id: "x" } }, [["a", 1]], "t")).rejects.toThrow("checkpoint_id");

@@ -13,7 +13,7 @@ const runner = new Runner({ tracingDisabled: true });
 const stops = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));
 
-const sessionOf = (more) => new ThreadkeepSession({ ...options(), sessionId: unique("session"), ...more });
+const sessionOf = (extra) => new ThreadkeepSession({ ...options(), sessionId: unique("session"), ...extra });
 
 const add = (extra) =>
   tool({
@@ -26,8 +26,8 @@ const add = (extra) =>
 
 const agentOf = (steps, tools = []) => new Agent({ name: "writer", instructions: "You write.", tools, model: new ScriptedModel(steps) });
 
-const text = (content, more = {}) => ({ type: "message", role: "user", content, ...more });
-const call = (callId, more = {}) => ({ type: "function_call", callId, name: "add", arguments: "{}", status: "completed", ...more });
+const text = (content, members = {}) => ({ type: "message", role: "user", content, ...members });
+const call = (callId, members = {}) => ({ type: "function_call", callId, name: "add", arguments: "{}", status: "completed", ...members });
 
 /** Each case takes a session and a function that reopens the session, and returns a result to compare. */
 const cases = {
@@ -60,13 +60,13 @@ const cases = {
     return failure;
   },
 
-  async "a tool that needs an approval, in a run that goes on later"(session, again) {
+  async "a tool that needs an approval, in a run that resumes later"(session, reopen) {
     const calling = functionCall("add", { a: 1, b: 2 }, { callId: "call_1" });
     const agent = agentOf([[calling], [assistantMessage("3")]], [add({ needsApproval: true })]);
     const paused = await runner.run(agent, "Add", { session });
     const state = await RunState.fromString(agent, paused.state.toString());
     state.approve(state.getInterruptions()[0]);
-    return (await runner.run(agent, state, { session: again() })).finalOutput;
+    return (await runner.run(agent, state, { session: reopen() })).finalOutput;
   },
 
   async "items that the runner combines"(session) {
@@ -101,13 +101,13 @@ const cases = {
     await session.applyHistoryMutations({ mutations: [{ type: "replace_function_call", callId: "none", replacement }] });
   },
 
-  async transactions(session, again) {
+  async transactions(session, reopen) {
     const items = [text("a"), text("b")];
     const append = { operationId: "op/1 ü", transaction: { type: "append_items", items } };
     await session.applyHistoryTransaction(append);
-    await again().applyHistoryTransaction(append);
+    await reopen().applyHistoryTransaction(append);
     const replace = (operationId, expectedSuffix, replacement) =>
-      again()
+      reopen()
         .applyHistoryTransaction({ operationId, transaction: { type: "replace_suffix", expectedSuffix, replacement } })
         .then(() => "done", () => "rejected");
     return [
@@ -122,35 +122,35 @@ const cases = {
   },
 };
 
-describe("as with MemorySession", () => {
+describe("like MemorySession", () => {
   it.each(Object.keys(cases))("%s", async (name) => {
     const memory = new MemorySession();
     const session = sessionOf();
     const sessionId = await session.getSessionId();
 
-    const wanted = await cases[name](memory, () => memory);
+    const expected = await cases[name](memory, () => memory);
     const result = await cases[name](session, () => sessionOf({ sessionId }));
 
     expect(await sessionOf({ sessionId }).getItems()).toEqual(await memory.getItems());
-    expect(result).toEqual(wanted);
+    expect(result).toEqual(expected);
   });
 });
 
-it("applies a transaction once whose response is lost", async () => {
+it("applies a transaction once when its response is lost", async () => {
   const proxy = await startProxy(servers[0], ({ method }) => (method === "PATCH" ? "lose" : undefined));
   stops.push(proxy.stop);
   const session = sessionOf();
   const sessionId = await session.getSessionId();
-  const through = sessionOf({ sessionId, baseUrl: proxy.url, attempts: 2 });
+  const proxied = sessionOf({ sessionId, baseUrl: proxy.url, attempts: 2 });
   const append = { operationId: randomUUID(), transaction: { type: "append_items", items: [text("a")] } };
 
-  await expect(through.applyHistoryTransaction(append)).rejects.toMatchObject({ code: "connection" });
+  await expect(proxied.applyHistoryTransaction(append)).rejects.toMatchObject({ code: "connection" });
   await session.applyHistoryTransaction(append);
 
   expect(await session.getItems()).toEqual([text("a")]);
 });
 
-it("gives each of many poppers another item while others push", async () => {
+it("returns each item to only one of several callers of `popItem` during pushes", async () => {
   const session = sessionOf();
   const sessionId = await session.getSessionId();
   const others = [0, 1].map((replica) => sessionOf({ sessionId, ...options(replica) }));
@@ -171,7 +171,7 @@ it("gives each of many poppers another item while others push", async () => {
   expect(new Set(all).size).toBe(30);
 });
 
-it("keeps the newest items, and more than a write can have", async () => {
+it("keeps the newest items, even if they need several writes", async () => {
   const session = sessionOf({ maxItems: 1_500 });
 
   await session.addItems(Array.from({ length: 2_500 }, (_, index) => text(String(index))));
@@ -185,7 +185,7 @@ it("keeps the newest items, and more than a write can have", async () => {
   expect(await session.getItems()).toHaveLength(301);
 });
 
-it("stores no later part of many items when a part fails", async () => {
+it("stops at the first failed write if items need several writes", async () => {
   let writes = 0;
   const proxy = await startProxy(servers[0], ({ method }) => (method === "PATCH" && ++writes === 2 ? "refuse" : undefined));
   stops.push(proxy.stop);
@@ -199,7 +199,7 @@ it("stores no later part of many items when a part fails", async () => {
   expect(await session.getItems()).toHaveLength(999);
 });
 
-it("shows the runner's user that the session is full", async () => {
+it("rejects the run if the session is full", async () => {
   const session = sessionOf();
   await session.addItems([text("x".repeat(1_000_000))]);
   const agent = agentOf([[assistantMessage("y".repeat(100_000))]]);

@@ -28,11 +28,11 @@ export async function startProcess(module, name, number, argument) {
 }
 
 async function message(child) {
-  const [what, code] = await Promise.race([
+  const [reply, code] = await Promise.race([
     once(child, "message"),
     once(child, "exit").then(([status]) => [undefined, status ?? "a signal"]),
   ]);
-  if (!what) throw new Error(`A process ended with ${code}.`);
-  if (what.error) throw new Error(what.error);
-  return what.value;
+  if (!reply) throw new Error(`A process ended with ${code}.`);
+  if (reply.error) throw new Error(reply.error);
+  return reply.value;
 }

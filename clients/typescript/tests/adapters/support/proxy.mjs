@@ -15,11 +15,11 @@ export async function startProxy(target, fault = () => undefined) {
     for await (const chunk of incoming) chunks.push(chunk);
     const { method, url, headers } = incoming;
     const body = Buffer.concat(chunks);
-    const seen = { method, url, headers, body: body.toString() };
-    proxy.requests.push(seen);
-    const wanted = await proxy.fault(seen);
-    if (wanted === "hang") return;
-    if (wanted === "refuse") {
+    const received = { method, url, headers, body: body.toString() };
+    proxy.requests.push(received);
+    const faultName = await proxy.fault(received);
+    if (faultName === "hang") return;
+    if (faultName === "refuse") {
       outgoing.writeHead(503, { "content-type": "application/problem+json" });
       outgoing.end('{"code":"store_unavailable","status":503,"detail":"The store is unavailable."}');
       return;
@@ -27,7 +27,7 @@ export async function startProxy(target, fault = () => undefined) {
     const forwarded = request({ hostname, port, method, path: url, headers }, async (response) => {
       const parts = [];
       for await (const part of response) parts.push(part);
-      if (wanted === "lose") return incoming.socket.destroy();
+      if (faultName === "lose") return incoming.socket.destroy();
       outgoing.writeHead(response.statusCode, response.headers);
       outgoing.end(Buffer.concat(parts));
     });

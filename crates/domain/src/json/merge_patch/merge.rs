@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_touched_keeps_its_text() {
+    fn untouched_members_keep_their_text() {
         assert_eq!(
             merged(
                 r#"{"n":9007199254740993,"x":1.0,"x":2,"s":"\ud83d"}"#,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_key_that_stands_twice_in_the_target_the_last_one_is_merged_into() {
+    fn the_last_of_repeated_target_keys_is_merged() {
         assert_eq!(
             merged(r#"{"p":{"b":1},"q":0,"p":{"c":2}}"#, r#"{"p":{"d":3}}"#),
             r#"{"q":0,"p":{"c":2,"d":3}}"#
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_do_not_make_another_key() {
+    fn escaped_keys_match_unescaped_keys() {
         assert_eq!(
             merged(r#"{"\ud83d\ude00":1}"#, r#"{"😀":2}"#),
             r#"{"\ud83d\ude00":2}"#
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_what_another_implementation_of_the_rfc_does(
+        fn merges_match_another_implementation_of_the_rfc(
             mut target in object(),
             patch in object(),
         ) {
@@ -260,7 +260,7 @@ mod tests {
         }
 
         #[test]
-        fn repeated_keys_are_merged_as_a_slow_reference_merges_them(
+        fn repeated_keys_match_a_slow_reference(
             target in repeating(),
             patch in repeating(),
         ) {

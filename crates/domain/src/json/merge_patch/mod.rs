@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_patch_is_taken_apart_with_the_last_of_each_key() {
+    fn a_patch_keeps_the_last_value_of_each_key() {
         let patch = MergePatch::parse(r#"{"a":1,"b":null,"c":{"d":1},"a":[2]}"#, 9).unwrap();
 
         assert!(matches!(
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_names_at_most_as_many_keys_as_a_state_may_have() {
+    fn a_patch_with_too_many_keys_is_rejected() {
         assert!(MergePatch::parse(r#"{"a":1,"b":null,"a":{}}"#, 2).is_ok());
 
         for patch in [

@@ -39,8 +39,8 @@ impl<'a> Tree<'a> {
         (tree, root)
     }
 
-    pub(super) fn member(&self, place: usize) -> &Member<'a> {
-        &self.members[place]
+    pub(super) fn member(&self, index: usize) -> &Member<'a> {
+        &self.members[index]
     }
 
     pub(super) fn len(&self) -> usize {
@@ -97,12 +97,14 @@ impl<'a> Tree<'a> {
         index.reverse();
         index.dedup_by(|(key, _), (last, _)| key == last);
         index.reverse();
-        let mut places: Vec<_> = index.iter().map(|(_, place)| *place).collect();
-        places.sort_unstable();
-        let kept = places.iter().map(|place| members[place - start].clone());
+        let mut positions: Vec<_> = index.iter().map(|(_, position)| *position).collect();
+        positions.sort_unstable();
+        let kept = positions
+            .iter()
+            .map(|position| members[position - start].clone());
         self.members.extend(kept);
-        self.index.extend(index.into_iter().map(|(key, place)| {
-            let before = places.partition_point(|other| *other < place);
+        self.index.extend(index.into_iter().map(|(key, position)| {
+            let before = positions.partition_point(|other| *other < position);
             (key, start + before)
         }));
     }

@@ -7,7 +7,7 @@ fn parsed(text: &str) -> String {
 }
 
 #[test]
-fn only_white_space_between_tokens_goes() {
+fn only_white_space_between_tokens_is_dropped() {
     assert_eq!(
         parsed(" { \"a b\" :\t[ 1.0 , 1e400,\n-0 ],\r\"\":{ } } "),
         r#"{"a b":[1.0,1e400,-0],"":{}}"#
@@ -15,7 +15,7 @@ fn only_white_space_between_tokens_goes() {
 }
 
 #[test]
-fn text_that_values_would_lose_is_kept() {
+fn text_that_parsing_would_lose_is_preserved() {
     for text in [
         "9007199254740993",
         "1E+2",
@@ -30,7 +30,7 @@ fn text_that_values_would_lose_is_kept() {
 }
 
 #[test]
-fn faults_are_named_with_line_and_column() {
+fn errors_report_line_and_column() {
     let error = Json::parse("{\n  \"a\": tru\n}").unwrap_err();
 
     assert_eq!((error.line, error.column), (2, 8));
@@ -76,7 +76,7 @@ fn nesting_is_allowed_to_512_levels_and_no_deeper() {
 }
 
 #[test]
-fn the_depth_of_a_value_is_that_of_its_brackets_outside_of_strings() {
+fn depth_ignores_brackets_in_strings() {
     let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
     let around = |text: &str| format!(r#"[[],{{"{text}":"{text}"}}]"#);
 
@@ -92,7 +92,7 @@ fn the_depth_of_a_value_is_that_of_its_brackets_outside_of_strings() {
 }
 
 #[test]
-fn a_separator_parts_the_elements_of_the_outer_array_alone() {
+fn a_separator_is_written_only_in_the_outermost_array() {
     let text = compact("[1, [2, 3], {\"a\": 4, \"b\": [5, 6]}]", b'\n', 9).unwrap();
 
     assert_eq!(&*text, "[1\n[2,3]\n{\"a\":4,\"b\":[5,6]}]");
@@ -104,7 +104,7 @@ fn a_separator_parts_the_elements_of_the_outer_array_alone() {
 
 proptest! {
     #[test]
-    fn it_accepts_just_what_a_json_library_accepts(text in "[\\[\\]{}\",:0-9eE.+\\-a-z \\\\/]{0,24}") {
+    fn the_parser_accepts_exactly_what_a_json_library_accepts(text in "[\\[\\]{}\",:0-9eE.+\\-a-z \\\\/]{0,24}") {
         let library = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
 
         prop_assert_eq!(Json::parse(&text).is_ok(), library);

@@ -51,7 +51,7 @@ fn response(id: u8) -> ResponseId {
 }
 
 #[test]
-fn the_turn_of_a_client_keeps_a_response_out_unless_it_was_lent() {
+fn a_clients_turn_blocks_a_response_unless_it_is_lent() {
     let (mut thread, client) = (Thread::new(), TurnToken::random());
     let take = TakeTurn {
         token: client,
@@ -74,30 +74,30 @@ fn the_turn_of_a_client_keeps_a_response_out_unless_it_was_lent() {
 }
 
 #[test]
-fn a_response_has_the_floor_until_it_has_ended() {
+fn a_response_holds_the_floor_until_it_ends() {
     let (mut thread, token) = (Thread::new(), TurnToken::random());
     assert_eq!(thread.take(1, (token, Floor::Taken), None, 0), Ok(None));
     let mut first = thread.held(token);
-    let other = (TurnToken::random(), Floor::Taken);
+    let second = (TurnToken::random(), Floor::Taken);
 
     let by = Some(response(1));
     let left = Duration::from_secs(9);
     assert_eq!(
-        thread.take(2, other, Some(&first), 1_000),
+        thread.take(2, second, Some(&first), 1_000),
         Ok(Some(Begun::Locked { by, left }))
     );
     let behind = Begun::Behind(response(1));
     assert_eq!(
-        thread.take(2, other, Some(&first), 20_000),
+        thread.take(2, second, Some(&first), 20_000),
         Ok(Some(behind))
     );
 
     let answer = Bytes::new();
     first.end(&end(&answer), true, Duration::ZERO, 2_000);
     assert_eq!(
-        thread.take(2, other, Some(&first), 3_000),
+        thread.take(2, second, Some(&first), 3_000),
         Ok(None),
-        "it was left"
+        "the ended response gave up the floor"
     );
-    assert_eq!(thread.turn.unwrap().token(), other.0);
+    assert_eq!(thread.turn.unwrap().token(), second.0);
 }

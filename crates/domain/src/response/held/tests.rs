@@ -46,11 +46,11 @@ fn thread() -> ScopeId {
 }
 
 #[test]
-fn one_driver_has_a_response_until_its_lease_or_the_response_is_over() {
+fn a_driver_owns_a_response_until_its_lease_or_the_response_ends() {
     let (scope, token) = (thread(), TurnToken::random());
     let first = begin(&scope, token, Floor::None);
     let second = begin(&scope, TurnToken::random(), Floor::None);
-    let other = BeginResponse {
+    let different = BeginResponse {
         fingerprint: Fingerprint([2; 16]),
         ..second
     };
@@ -64,7 +64,7 @@ fn one_driver_has_a_response_until_its_lease_or_the_response_is_over() {
     assert_eq!(held.check_resume(&first, 7_000), Ok(None));
     assert_eq!(held.check_resume(&second, 11_000), Ok(None));
     assert_eq!(
-        held.check_resume(&other, 11_000),
+        held.check_resume(&different, 11_000),
         Err(Refusal::IdempotencyKeyReused)
     );
 
@@ -105,11 +105,11 @@ fn a_write_needs_the_driver_the_life_and_the_turn() {
 }
 
 #[test]
-fn entries_and_events_have_no_gaps_and_repeats_are_known() {
+fn entries_and_events_reject_gaps_and_skip_repeats() {
     let (scope, token) = (thread(), TurnToken::random());
     let mut held = driven(&begin(&scope, token, Floor::None), 0);
     let text = Bytes::from_static(b"text");
-    let (events, known) = ([text.clone(), text.clone()], Some(&text));
+    let (events, stored) = ([text.clone(), text.clone()], Some(&text));
     let entry = |number, first| JournalEntry {
         token,
         number,
@@ -122,10 +122,10 @@ fn entries_and_events_have_no_gaps_and_repeats_are_known() {
     assert_eq!(held.stored_entry(&entry(1, 1)), Err(Refusal::Changed));
     assert_eq!(held.stored_entry(&entry(1, 0)), Ok(None));
     held.add_entry(&entry(1, 0), 0);
-    assert_eq!(held.stored_entry(&entry(1, 9)), Ok(known));
+    assert_eq!(held.stored_entry(&entry(1, 9)), Ok(stored));
 
     // the first event is already stored
-    held.tell((1, &events), 50_000);
+    held.append_events((1, &events), 50_000);
     assert_eq!(held.journal().next_event, 3);
     assert_eq!(
         held.ends_ms(),
@@ -148,7 +148,7 @@ fn entries_and_events_have_no_gaps_and_repeats_are_known() {
 }
 
 #[test]
-fn an_answer_is_kept_no_longer_than_an_erasure_finds_it() {
+fn an_answer_expires_while_an_erasure_can_still_find_it() {
     let (scope, token) = (thread(), TurnToken::random());
     let answer = Bytes::new();
     let ends_ms = |has_thread| {
@@ -158,7 +158,10 @@ fn an_answer_is_kept_no_longer_than_an_erasure_finds_it() {
             ..end(&answer)
         };
         held.end(&end, has_thread, 3 * DAY, 0);
-        assert_eq!(held.told(0, 1, 0).map(|told| told.has_ended), Some(true));
+        assert_eq!(
+            held.read_events(0, 1, 0).map(|read| read.has_ended),
+            Some(true)
+        );
         held.ends_ms()
     };
 

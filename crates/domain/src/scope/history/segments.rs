@@ -12,7 +12,7 @@ pub(super) struct Segments {
     /// The last position that the latest compaction replaced. That compaction added `last_new` items.
     last_through: u64,
     last_new: usize,
-    kept: Vec<StoredSegment>,
+    stored: Vec<StoredSegment>,
 }
 
 #[derive(Debug, Clone)]
@@ -25,36 +25,38 @@ impl Segments {
     /// Returns an empty list that continues the numbering.
     pub(super) fn cleared(&self) -> Self {
         Self {
-            kept: Vec::new(),
+            stored: Vec::new(),
             ..*self
         }
     }
 
-    pub(super) fn known(&self, id: &ItemId) -> Option<&(u64, Fingerprint)> {
-        self.kept.iter().find_map(|kept| kept.items.known.get(id))
+    pub(super) fn find(&self, id: &ItemId) -> Option<&(u64, Fingerprint)> {
+        self.stored
+            .iter()
+            .find_map(|segment| segment.items.by_id.get(id))
     }
 
     pub(super) fn remove(&mut self, id: &ItemId) -> Option<StoredItem> {
-        self.kept.iter_mut().find_map(|kept| {
-            let (seq, _) = kept.items.known.get(id)?;
-            let removed = Removed::Places(vec![*seq]);
-            let gone = kept.items.remove(removed).pop()?;
-            kept.head.count -= 1;
-            kept.head.bytes -= gone.cost_bytes();
-            Some(gone)
+        self.stored.iter_mut().find_map(|segment| {
+            let (seq, _) = segment.items.by_id.get(id)?;
+            let removed = Removed::Positions(vec![*seq]);
+            let item = segment.items.remove(removed).pop()?;
+            segment.head.count -= 1;
+            segment.head.bytes -= item.cost_bytes();
+            Some(item)
         })
     }
 }
 
 impl Heap for Segments {
     fn heap_bytes(&self) -> u64 {
-        let kept = self.kept.iter().map(|kept| {
-            let ids = kept.head.summary.iter().map(Heap::heap_bytes);
-            heap::array::<ItemId>(kept.head.summary.capacity())
+        let segments = self.stored.iter().map(|segment| {
+            let ids = segment.head.summary.iter().map(Heap::heap_bytes);
+            heap::array::<ItemId>(segment.head.summary.capacity())
                 + ids.sum::<u64>()
-                + kept.items.heap_bytes()
+                + segment.items.heap_bytes()
         });
-        heap::array::<StoredSegment>(self.kept.capacity()) + kept.sum::<u64>()
+        heap::array::<StoredSegment>(self.stored.capacity()) + segments.sum::<u64>()
     }
 }
 
@@ -72,19 +74,19 @@ impl History {
         for item in &replaced {
             self.forget(item);
         }
-        let places = (0..=compaction.through).rev();
-        for (item, seq) in compaction.items.iter().rev().zip(places) {
-            let kept = StoredItem {
+        let positions = (0..=compaction.through).rev();
+        for (item, seq) in compaction.items.iter().rev().zip(positions) {
+            let stored = StoredItem {
                 seq,
                 id: item.id.clone(),
                 at_ms: now_ms,
                 value: item.value.clone(),
             };
-            self.remember(&kept);
-            self.items.push_front(kept);
+            self.remember(&stored);
+            self.items.push_front(stored);
         }
         self.release();
-        self.count();
+        self.update_summary();
         self.segments.last += 1;
         self.segments.last_through = compaction.through;
         self.segments.last_new = compaction.items.len();
@@ -110,8 +112,8 @@ impl History {
         }
         let mut ids = HashSet::new();
         for (index, item) in items.iter().enumerate() {
-            let is_known = self.known.contains_key(&item.id);
-            if is_known || self.segments.known(&item.id).is_some() || !ids.insert(&item.id) {
+            let is_in_use = self.by_id.contains_key(&item.id);
+            if is_in_use || self.segments.find(&item.id).is_some() || !ids.insert(&item.id) {
                 return Err(Refusal::ItemIdReused { item: index });
             }
         }
@@ -138,10 +140,10 @@ impl History {
         let bytes = replaced.iter().map(StoredItem::cost_bytes).sum::<u64>();
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
-        let kept = &mut self.segments.kept;
+        let stored = &mut self.segments.stored;
         // if the compaction replaces part of a segment's summary, that segment expires no later than the new segment
-        kept.retain_mut(|kept| {
-            let head = &mut kept.head;
+        stored.retain_mut(|segment| {
+            let head = &mut segment.head;
             let is_cut = head.through - (head.summary.len() as u64) < compaction.through;
             if is_cut {
                 head.expires_ms = head.expires_ms.min(expires_ms);
@@ -163,11 +165,11 @@ impl History {
             summary: summary.collect(),
         };
         let items = Self::of_items(replaced, compaction.through + 1);
-        kept.push(StoredSegment { head, items });
-        let mut sum: u64 = kept.iter().map(|kept| kept.head.bytes).sum();
+        stored.push(StoredSegment { head, items });
+        let mut sum: u64 = stored.iter().map(|segment| segment.head.bytes).sum();
         let mut dropped = 0;
-        while kept.len() > SEGMENTS_MAX || sum > compaction.limit.max_bytes {
-            sum -= kept.remove(0).head.bytes;
+        while stored.len() > SEGMENTS_MAX || sum > compaction.limit.max_bytes {
+            sum -= stored.remove(0).head.bytes;
             dropped += 1;
         }
         dropped
@@ -176,29 +178,29 @@ impl History {
     /// Removes segments that have expired, are empty, or have no summary item left in the history or in a newer
     /// segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
-        if self.segments.kept.is_empty() {
+        if self.segments.stored.is_empty() {
             return;
         }
         let mut newer: Vec<StoredSegment> = Vec::new();
-        for kept in mem::take(&mut self.segments.kept).into_iter().rev() {
+        for segment in mem::take(&mut self.segments.stored).into_iter().rev() {
             let has = |id: &ItemId| {
-                self.known.contains_key(id)
-                    || newer.iter().any(|newer| newer.items.known.contains_key(id))
+                self.by_id.contains_key(id)
+                    || newer.iter().any(|newer| newer.items.by_id.contains_key(id))
             };
-            let head = &kept.head;
+            let head = &segment.head;
             if head.expires_ms > now_ms && head.count > 0 && head.summary.iter().any(has) {
-                newer.push(kept);
+                newer.push(segment);
             }
         }
         newer.reverse();
-        self.segments.kept = newer;
+        self.segments.stored = newer;
     }
 
     /// Returns the stored segments, newest first.
     #[must_use]
     pub fn segments(&self, now_ms: u64) -> Vec<Segment> {
-        let kept = self.kept_segments(now_ms).rev();
-        kept.map(|kept| kept.head.clone()).collect()
+        let newest_first = self.unexpired_segments(now_ms).rev();
+        newest_first.map(|segment| segment.head.clone()).collect()
     }
 
     /// Returns up to `limit` items of segment `number` after position `from`. If `backwards`, returns items before
@@ -211,9 +213,9 @@ impl History {
         limit: usize,
         now_ms: u64,
     ) -> Option<Vec<StoredItem>> {
-        let mut kept = self.kept_segments(now_ms);
-        let kept = kept.find(|kept| kept.head.number == number)?;
-        Some(kept.items.read(from, backwards, limit))
+        let mut segments = self.unexpired_segments(now_ms);
+        let segment = segments.find(|segment| segment.head.number == number)?;
+        Some(segment.items.read(from, backwards, limit))
     }
 
     /// Like [`read`](Self::read), but replaces each summary with the original items if they are still stored.
@@ -224,9 +226,13 @@ impl History {
         limit: usize,
         now_ms: u64,
     ) -> Vec<StoredItem> {
-        let summaries = self.kept_segments(now_ms);
-        let summaries: HashSet<&ItemId> = summaries.flat_map(|kept| &kept.head.summary).collect();
-        let parts = self.kept_segments(now_ms).map(|kept| &kept.items);
+        let summaries = self.unexpired_segments(now_ms);
+        let summaries: HashSet<&ItemId> = summaries
+            .flat_map(|segment| &segment.head.summary)
+            .collect();
+        let parts = self
+            .unexpired_segments(now_ms)
+            .map(|segment| &segment.items);
         let parts: Vec<&Self> = parts.chain([self]).collect();
         let shown = |item: &&StoredItem| !summaries.contains(&item.id);
         match backwards {
@@ -246,8 +252,8 @@ impl History {
         }
     }
 
-    fn kept_segments(&self, now_ms: u64) -> impl DoubleEndedIterator<Item = &StoredSegment> {
-        let kept = self.segments.kept.iter();
-        kept.filter(move |kept| kept.head.expires_ms > now_ms)
+    fn unexpired_segments(&self, now_ms: u64) -> impl DoubleEndedIterator<Item = &StoredSegment> {
+        let segments = self.segments.stored.iter();
+        segments.filter(move |segment| segment.head.expires_ms > now_ms)
     }
 }

@@ -165,7 +165,7 @@ impl KeyRing {
 
     /// Selects the key `name` for signing.
     pub fn choose(self, name: &str) -> Result<Self, KeyRingError> {
-        let chosen = self.names().position(|known| known == name);
+        let chosen = self.names().position(|key_name| key_name == name);
         let chosen = chosen.ok_or(KeyRingError::UnknownName)?;
         Ok(Self {
             chosen,
@@ -221,21 +221,21 @@ impl KeyRing {
     /// same first key compute the same hash.
     #[must_use]
     pub fn digest(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
-        cut(self.keys[0].mac(&message(purpose, parts)))
+        truncate(self.keys[0].mac(&message(purpose, parts)))
     }
 
     /// Returns a keyed hash that proves that this service issued the data. The hash uses the signing key. `purpose`
     /// must not begin like a thread id, so that no tag can be the signature of an id.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
-        cut(self.signer().mac(&message(purpose, parts)))
+        truncate(self.signer().mac(&message(purpose, parts)))
     }
 
     /// Returns whether `tag` was computed with any key of the ring. The comparison takes constant time.
     #[must_use]
     pub fn verify_tag(&self, tag: &[u8; TAG_BYTES], purpose: &str, parts: &[&[u8]]) -> bool {
         let message = message(purpose, parts);
-        let is_by = |key: &SigningKey| bool::from(cut(key.mac(&message)).ct_eq(tag));
+        let is_by = |key: &SigningKey| bool::from(truncate(key.mac(&message)).ct_eq(tag));
         self.keys.iter().any(is_by)
     }
 
@@ -277,7 +277,7 @@ fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     message
 }
 
-fn cut(mac: [u8; MAC_BYTES]) -> [u8; TAG_BYTES] {
+fn truncate(mac: [u8; MAC_BYTES]) -> [u8; TAG_BYTES] {
     let mut tag = [0; TAG_BYTES];
     tag.copy_from_slice(&mac[..TAG_BYTES]);
     tag

@@ -24,7 +24,7 @@ fn the_signature_is_hmac_sha256_of_the_id_as_padded_base64() {
 }
 
 #[test]
-fn every_key_verifies_and_only_the_one_that_signs_is_current() {
+fn every_key_verifies_and_only_the_signing_key_is_current() {
     let old = ring(&["old"]);
     let both = ring(&["new", "old"]);
     let id: ThreadId = ID.parse().unwrap();
@@ -44,7 +44,7 @@ fn every_key_verifies_and_only_the_one_that_signs_is_current() {
 }
 
 #[test]
-fn the_chosen_key_signs_and_the_first_one_derives() {
+fn the_chosen_key_signs_and_the_first_key_derives() {
     let old = ring(&["old"]);
     let chosen = ring(&["old", "new"]).choose("new").unwrap();
     let id: ThreadId = ID.parse().unwrap();
@@ -56,7 +56,7 @@ fn the_chosen_key_signs_and_the_first_one_derives() {
 }
 
 #[test]
-fn keys_of_other_bytes_have_other_prints_whatever_they_are_called() {
+fn fingerprints_depend_on_the_secret_not_the_name() {
     let print = |secret: &[u8]| SigningKey::new("main", secret).print();
 
     assert_eq!(print(b"a"), print(b"a"));
@@ -65,7 +65,7 @@ fn keys_of_other_bytes_have_other_prints_whatever_they_are_called() {
 }
 
 #[test]
-fn hex_of_any_case_is_accepted_but_is_not_what_we_emit() {
+fn hex_signatures_are_accepted_but_not_current() {
     let ring = ring(&["key"]);
     let id: ThreadId = ID.parse().unwrap();
     let mac = STANDARD.decode(ring.sign(&id)).unwrap();
@@ -76,12 +76,12 @@ fn hex_of_any_case_is_accepted_but_is_not_what_we_emit() {
 }
 
 #[test]
-fn what_is_cut_or_changed_does_not_verify() {
+fn truncated_or_changed_signatures_are_rejected() {
     let ring = ring(&["key"]);
     let signature = ring.sign(&ID.parse().unwrap());
-    let other = ID.replace("0123", "0124");
+    let other_id = ID.replace("0123", "0124");
 
-    assert_eq!(ring.verify(&other, &signature), None);
+    assert_eq!(ring.verify(&other_id, &signature), None);
     for bad in [
         "",
         "=",
@@ -94,13 +94,13 @@ fn what_is_cut_or_changed_does_not_verify() {
 }
 
 #[test]
-fn a_tag_holds_for_its_purpose_and_parts_and_under_every_key() {
+fn a_tag_verifies_for_its_purpose_and_parts_with_any_key() {
     let old = ring(&["old"]);
     let both = ring(&["new", "old"]);
     let tag = old.tag("cursor", &[b"a", b"b"]);
 
     assert!(both.verify_tag(&tag, "cursor", &[b"a", b"b"]));
     assert!(!both.verify_tag(&both.tag("cursor", &[b"ab", b""]), "cursor", &[b"a", b"b"]));
-    assert!(!both.verify_tag(&tag, "place", &[b"a", b"b"]));
+    assert!(!both.verify_tag(&tag, "other", &[b"a", b"b"]));
     assert!(!ring(&["new"]).verify_tag(&tag, "cursor", &[b"a", b"b"]));
 }

@@ -1,13 +1,13 @@
-//! The backlog of a slot, with one line of events per subject. Only the first event in a line can be delivered. This
-//! module contains all rules for order, retries and parking. Its functions never wait.
+//! The backlog of a slot, which is a share of a consumer's work. Each subject (a thread or another scope) has a queue
+//! of events, and only the first event of a queue can be delivered. Contains all rules for order, retries and parking.
 
-mod line;
+mod queue;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use bytes::Bytes;
 
-use line::{Item, Line, Stage};
+use queue::{Item, Queue, Stage};
 
 use super::draft::Draft;
 use super::progress::LogProgress;
@@ -19,24 +19,23 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{LedgerChange, millis};
 
-/// Number of pending events at which the slot stops reading the log.
+/// The slot stops reading the log when this many events wait for a retry, or for earlier events of their threads.
 pub(super) const PENDING_MAX: usize = 1_000;
-/// Number of unattempted events at which the slot stops reading the log.
+/// The slot stops reading the log when it holds this many events whose delivery it has not attempted yet.
 const BUFFERED_MAX: usize = 256;
 /// Maximum size of an event, in bytes. A read reserves this size for each event, because the actual size is known only
 /// after the read.
-const EVENT_MAX_BYTES: u64 = block(NAMED_KEY_BYTES_MAX + 4 * 1_024) + size_of::<Item>() as u64;
+const EVENT_BYTES_MAX: u64 = block(NAMED_KEY_BYTES_MAX + 4 * 1_024) + size_of::<Item>() as u64;
 
 #[derive(Debug)]
 pub(super) struct Backlog {
     timing: Timing,
-    places: BTreeMap<u16, LogProgress>,
-    lines: HashMap<Fingerprint, Line>,
-    /// The lines of rotated threads, by new id. Events of a new id wait in the line of the old id until that line is
-    /// empty.
-    moved: HashMap<Fingerprint, Fingerprint>,
+    logs: BTreeMap<u16, LogProgress>,
+    queues: HashMap<Fingerprint, Queue>,
+    /// The queues of rotated threads, by new id. Events of the new id wait in the old id's queue until it is empty.
+    rotated: HashMap<Fingerprint, Fingerprint>,
     ready: VecDeque<Fingerprint>,
-    /// Threads whose first event is waiting for a retry, sorted by the time of the retry.
+    /// Subjects whose first event is waiting for a retry, sorted by the time of the retry.
     waiting: BTreeSet<(u64, Fingerprint)>,
     draft: Draft,
     pending: usize,
@@ -56,12 +55,14 @@ impl Backlog {
         cursors: impl IntoIterator<Item = (u16, Position)>,
         replica: ReplicaBytes,
     ) -> Self {
-        let places = cursors.into_iter();
+        let cursors = cursors.into_iter();
         Self {
             timing,
-            places: places.map(|(log, at)| (log, LogProgress::at(at))).collect(),
-            lines: HashMap::new(),
-            moved: HashMap::new(),
+            logs: cursors
+                .map(|(bucket, cursor)| (bucket, LogProgress::at(cursor)))
+                .collect(),
+            queues: HashMap::new(),
+            rotated: HashMap::new(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
             draft: Draft::default(),
@@ -72,8 +73,8 @@ impl Backlog {
     }
 
     /// Returns the position to continue reading from, or `None` if the slot does not own the log.
-    pub(super) fn read(&self, bucket: u16) -> Option<Position> {
-        self.places.get(&bucket).map(LogProgress::read)
+    pub(super) fn read_position(&self, bucket: u16) -> Option<Position> {
+        self.logs.get(&bucket).map(LogProgress::read_position)
     }
 
     /// Returns how many more events may be read if each of them has the maximum size.
@@ -82,25 +83,25 @@ impl Backlog {
             return 0;
         }
         let by_number = BUFFERED_MAX.saturating_sub(self.buffered);
-        by_number.min(self.bytes.room(EVENT_MAX_BYTES))
+        by_number.min(self.bytes.room(EVENT_BYTES_MAX))
     }
 
-    pub(super) fn take(&mut self, events: Vec<Event>, wanted: EventTypes) {
+    pub(super) fn take(&mut self, events: Vec<Event>, types: EventTypes) {
         for event in events {
             let (bucket, position) = (event.id.bucket, event.id.position);
-            let subject = self.line_of(&event);
-            let Some(place) = self.places.get_mut(&bucket) else {
+            let subject = self.queue_of(&event);
+            let Some(log) = self.logs.get_mut(&bucket) else {
                 continue;
             };
-            let line = self.lines.get(&subject);
+            let queue = self.queues.get(&subject);
             // a new lease holder reads the log again
-            let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
-            // events of the new id must wait for the events in this line
-            let is_link = is_move(&event) && line.is_some();
-            let is_wanted = (wanted.contains(event.event_type()) || is_link) && !is_known;
+            let is_duplicate = queue.is_some_and(|queue| queue.is_pending_at_or_after(position));
+            // events of the new id must wait for the events in this queue
+            let is_link = is_rotation(&event) && queue.is_some();
+            let is_wanted = (types.contains(event.event_type()) || is_link) && !is_duplicate;
             // an event behind a pending event is pending too, so the cursor can pass it
-            let is_blocked = line.is_some_and(Line::is_pending);
-            if !place.pass(position, !is_wanted || is_blocked) {
+            let is_blocked = queue.is_some_and(Queue::is_pending);
+            if !log.pass(position, !is_wanted || is_blocked) {
                 continue;
             }
             if is_blocked {
@@ -123,8 +124,8 @@ impl Backlog {
     }
 
     pub(super) fn reach(&mut self, bucket: u16, position: Position) {
-        let place = self.places.get_mut(&bucket);
-        if place.is_some_and(|place| place.pass(position, true)) {
+        let log = self.logs.get_mut(&bucket);
+        if log.is_some_and(|log| log.pass(position, true)) {
             self.draft.pass(bucket);
         }
     }
@@ -132,10 +133,10 @@ impl Backlog {
     /// Adds the ledger's pending records, except those that the backlog already contains.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
-            let (id, subject) = (record.event.id, self.line_of(&record.event));
-            let line = self.lines.get(&subject);
-            let is_known = line.is_some_and(|line| line.has(&record));
-            if is_known || self.draft.has(id) || !self.places.contains_key(&id.bucket) {
+            let (id, subject) = (record.event.id, self.queue_of(&record.event));
+            let queue = self.queues.get(&subject);
+            let is_queued = queue.is_some_and(|queue| queue.has(&record));
+            if is_queued || self.draft.has(id) || !self.logs.contains_key(&id.bucket) {
                 continue;
             }
             self.pending += 1;
@@ -143,17 +144,17 @@ impl Backlog {
         }
     }
 
-    fn line_of(&self, event: &Event) -> Fingerprint {
+    fn queue_of(&self, event: &Event) -> Fingerprint {
         let subject = event.subject_digest();
-        self.moved.get(&subject).copied().unwrap_or(subject)
+        self.rotated.get(&subject).copied().unwrap_or(subject)
     }
 
-    /// Makes the events of a rotated thread wait in the line of the old id until that line is empty.
-    fn follow(&mut self, line: Fingerprint, event: &Event) {
+    /// Makes the events of a rotated thread wait in the queue of the old id until that queue is empty.
+    fn follow(&mut self, queue: Fingerprint, event: &Event) {
         if let EventKind::Rotated { to } = &event.kind {
             let new = subject_digest(&ScopeId::Thread(*to));
-            if !self.lines.contains_key(&new) {
-                self.moved.insert(new, line);
+            if !self.queues.contains_key(&new) {
+                self.rotated.insert(new, queue);
             }
         }
     }
@@ -161,13 +162,13 @@ impl Backlog {
     fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
         let item = Item { record, is_pending };
         self.bytes.add(item.bytes());
-        match self.lines.get_mut(&subject) {
-            Some(line) => line.items.push_back(item),
+        match self.queues.get_mut(&subject) {
+            Some(queue) => queue.items.push_back(item),
             None => {
                 self.ready.push_back(subject);
                 let items = VecDeque::from([item]);
                 let stage = Stage::Ready;
-                self.lines.insert(subject, Line { items, stage });
+                self.queues.insert(subject, Queue { items, stage });
             }
         }
     }
@@ -175,51 +176,51 @@ impl Backlog {
     fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
         self.follow(subject, &record.event);
         let is_pending = true;
-        let Some(line) = self.lines.get_mut(&subject) else {
+        let Some(queue) = self.queues.get_mut(&subject) else {
             self.append(subject, record, is_pending);
             return self.settle(subject, now_ms);
         };
         let position = record.event.id.position;
-        let place = line
+        let index = queue
             .items
             .partition_point(|item| item.record.event.id.position < position);
         // an event in flight remains first
-        let place = place.max(usize::from(line.stage == Stage::Busy));
+        let index = index.max(usize::from(queue.stage == Stage::Busy));
         let item = Item { record, is_pending };
         self.bytes.add(item.bytes());
-        line.items.insert(place, item);
-        if line.stage != Stage::Busy {
+        queue.items.insert(index, item);
+        if queue.stage != Stage::Busy {
             self.settle(subject, now_ms);
         }
     }
 
     fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
-        let Some(line) = self.lines.get_mut(&subject) else {
+        let Some(queue) = self.queues.get_mut(&subject) else {
             return;
         };
-        if let Stage::Waiting(until) = line.stage {
+        if let Stage::Waiting(until) = queue.stage {
             self.waiting.remove(&(until, subject));
         }
-        let was_ready = line.stage == Stage::Ready;
-        let Some(first) = line.items.front() else {
-            self.lines.remove(&subject);
-            self.moved.retain(|_, line| *line != subject);
+        let was_ready = queue.stage == Stage::Ready;
+        let Some(first) = queue.items.front() else {
+            self.queues.remove(&subject);
+            self.rotated.retain(|_, queue| *queue != subject);
             return;
         };
         let at = first.record.next_attempt_ms;
         if at > now_ms {
-            line.stage = Stage::Waiting(at);
+            queue.stage = Stage::Waiting(at);
             self.waiting.insert((at, subject));
             if was_ready {
                 self.ready.retain(|ready| *ready != subject);
             }
         } else if !was_ready {
-            line.stage = Stage::Ready;
+            queue.stage = Stage::Ready;
             self.ready.push_back(subject);
         }
     }
 
-    /// Returns the next event to deliver, and its line. The line is blocked until the event is done.
+    /// Returns the next event to deliver, and its queue. The queue is blocked until `succeed` or `fail` is called.
     pub(super) fn next(&mut self, now_ms: u64) -> Option<(Fingerprint, Event)> {
         while let Some((at, subject)) = self.waiting.first().copied()
             && at <= now_ms
@@ -228,15 +229,15 @@ impl Backlog {
             self.settle(subject, now_ms);
         }
         let subject = self.ready.pop_front()?;
-        let line = self.lines.get_mut(&subject)?;
-        line.stage = Stage::Busy;
-        let first = line.items.front()?;
+        let queue = self.queues.get_mut(&subject)?;
+        queue.stage = Stage::Busy;
+        let first = queue.items.front()?;
         Some((subject, first.record.event.clone()))
     }
 
     /// Returns the log time of the oldest event that is neither delivered nor parked.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
-        let first = self.lines.values().filter_map(|line| line.items.front());
+        let first = self.queues.values().filter_map(|queue| queue.items.front());
         first.map(|item| item.record.event.id.position.ms).min()
     }
 
@@ -270,7 +271,7 @@ impl Backlog {
         record.first_attempt_ms.get_or_insert(now_ms);
         record.last_error = Some(error);
         record.next_attempt_ms = now_ms + millis(self.timing.delay(record.attempts));
-        if self.is_over(&item.record, now_ms, failing_since_ms) {
+        if self.should_park(&item.record, now_ms, failing_since_ms) {
             self.draft.park(item.record.clone());
             self.release(&item);
             self.settle(subject, now_ms);
@@ -284,7 +285,7 @@ impl Backlog {
     /// Returns whether to park an event that has just failed. An event is parked when its retry period is over. It is
     /// also parked when both the event and the outage of its consumer are older than that period. Otherwise, the slot
     /// would stop reading during a long outage, and the log would drop unattempted events.
-    fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
+    fn should_park(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
         let give_up_ms = millis(self.timing.give_up_after);
         let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
         let is_permanent = !record.replayed
@@ -294,18 +295,18 @@ impl Backlog {
     }
 
     fn pop(&mut self, subject: Fingerprint) -> Option<Item> {
-        let line = self.lines.get_mut(&subject)?;
-        line.items.pop_front()
+        let queue = self.queues.get_mut(&subject)?;
+        queue.items.pop_front()
     }
 
-    /// Puts a failed event back at the front of its line, and makes all events of the line pending.
+    /// Puts a failed event back at the front of its queue, and makes all events of the queue pending.
     fn put_back(&mut self, subject: Fingerprint, item: Item) {
-        let Some(line) = self.lines.get_mut(&subject) else {
+        let Some(queue) = self.queues.get_mut(&subject) else {
             return;
         };
         self.draft.make_pending(item.record.clone());
-        line.items.push_front(item);
-        for item in &mut line.items {
+        queue.items.push_front(item);
+        for item in &mut queue.items {
             if item.is_pending {
                 continue;
             }
@@ -314,8 +315,8 @@ impl Backlog {
             self.buffered -= 1;
             self.draft.make_pending(item.record.clone());
             let id = item.record.event.id;
-            if let Some(place) = self.places.get_mut(&id.bucket) {
-                place.handle(id.position);
+            if let Some(log) = self.logs.get_mut(&id.bucket) {
+                log.handle(id.position);
                 self.draft.move_cursor(id.bucket);
             }
         }
@@ -329,8 +330,8 @@ impl Backlog {
         }
         self.buffered -= 1;
         let id = item.record.event.id;
-        if let Some(place) = self.places.get_mut(&id.bucket) {
-            place.handle(id.position);
+        if let Some(log) = self.logs.get_mut(&id.bucket) {
+            log.handle(id.position);
             self.draft.move_cursor(id.bucket);
         }
     }
@@ -344,12 +345,12 @@ impl Backlog {
     }
 
     pub(super) fn take_change(&mut self) -> LedgerChange {
-        let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
+        let cursor = |bucket| self.logs.get(&bucket).map(LogProgress::cursor);
         self.draft.take(|bucket| cursor(bucket).unwrap_or_default())
     }
 }
 
-fn is_move(event: &Event) -> bool {
+fn is_rotation(event: &Event) -> bool {
     matches!(event.kind, EventKind::Rotated { .. })
 }
 

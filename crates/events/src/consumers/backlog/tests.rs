@@ -1,4 +1,4 @@
-use super::super::held::SLOT_MAX_BYTES;
+use super::super::byte_limits::SLOT_BYTES_MAX;
 use super::*;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::ScopeId;
@@ -57,7 +57,7 @@ fn ids(records: &[(EventId, Bytes)]) -> Vec<u64> {
 }
 
 #[test]
-fn a_thread_waits_for_its_first_event_and_others_do_not() {
+fn a_thread_waits_for_its_first_event_without_blocking_others() {
     let (one, other) = (ThreadId::random(), ThreadId::random());
     let mut backlog = backlog();
     take(
@@ -74,7 +74,7 @@ fn a_thread_waits_for_its_first_event_and_others_do_not() {
 }
 
 #[test]
-fn the_cursor_passes_what_was_delivered_and_what_nobody_wants() {
+fn the_cursor_passes_delivered_and_unwanted_events() {
     let (one, other) = (ThreadId::random(), ThreadId::random());
     let mut backlog = backlog();
     take(&mut backlog, vec![event(one, 0, 1), event(other, 0, 2)]);
@@ -101,7 +101,7 @@ fn records(change: &LedgerChange) -> Vec<Record> {
 }
 
 #[test]
-fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
+fn pending_events_are_delivered_once_when_the_log_is_reread() {
     let (one, other) = (ThreadId::random(), ThreadId::random());
     let events = || {
         let of_one = [2, 3, 4].map(|ms| event(one, 0, ms));
@@ -117,18 +117,18 @@ fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
     fail(&mut before, one, 10);
     let change = before.take_change();
     let cursor = Position::default();
-    assert_eq!(change.cursors, [(0, cursor)], "the first hangs");
+    assert_eq!(
+        change.cursors,
+        [(0, cursor)],
+        "the first event is still in flight"
+    );
 
     let mut after = backlog();
     after.resume(records(&change), 10);
     take(&mut after, events());
 
     let change = after.take_change();
-    assert_eq!(
-        ids(&change.pending),
-        [0; 0],
-        "it is tried as often as before"
-    );
+    assert_eq!(ids(&change.pending), [0; 0], "no record is written again");
     assert_eq!(next_ms(&mut after, 10), Some(1));
     after.succeed(subject(other), 10);
     assert_eq!(next_ms(&mut after, 10), None);
@@ -136,7 +136,7 @@ fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
     assert_eq!(
         next_ms(&mut after, due),
         Some(3),
-        "before it all was handled"
+        "all earlier events were handled"
     );
     after.succeed(subject(one), due);
     assert_eq!(next_ms(&mut after, due), Some(4));
@@ -147,7 +147,7 @@ fn what_is_pending_comes_once_though_the_log_is_read_once_more() {
 }
 
 #[test]
-fn nothing_is_pending_while_an_earlier_event_of_its_thread_is_not() {
+fn an_event_does_not_become_pending_before_an_earlier_one() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 5)]);
@@ -166,7 +166,7 @@ fn nothing_is_pending_while_an_earlier_event_of_its_thread_is_not() {
 }
 
 #[test]
-fn what_fails_is_pending_with_all_of_its_thread_and_tried_later() {
+fn a_failure_makes_all_events_of_its_thread_pending() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 1), event(thread, 0, 2)]);
@@ -211,7 +211,7 @@ fn delays_grow_with_each_failure() {
 }
 
 #[test]
-fn an_event_is_parked_a_day_after_its_first_attempt_and_the_next_goes_on() {
+fn an_event_is_parked_a_day_after_its_first_attempt() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 1), event(thread, 0, 2)]);
@@ -231,7 +231,7 @@ fn an_event_is_parked_a_day_after_its_first_attempt_and_the_next_goes_on() {
 }
 
 #[test]
-fn an_old_event_of_a_dead_consumer_is_parked_at_once_unless_it_was_replayed() {
+fn an_old_event_of_a_failing_consumer_is_parked_immediately_unless_replayed() {
     let threads: [_; 3] = std::array::from_fn(|_| ThreadId::random());
     let now_ms = 3 * DAY_MS;
     let since = Some(now_ms - DAY_MS);
@@ -254,7 +254,7 @@ fn an_old_event_of_a_dead_consumer_is_parked_at_once_unless_it_was_replayed() {
 }
 
 #[test]
-fn a_replayed_event_comes_before_later_ones_of_its_thread() {
+fn a_replayed_event_precedes_later_events_of_its_thread() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 2), event(thread, 0, 3)]);
@@ -274,7 +274,7 @@ fn a_replayed_event_comes_before_later_ones_of_its_thread() {
 }
 
 #[test]
-fn what_is_known_is_not_resumed_twice() {
+fn a_known_record_is_not_resumed_again() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     let record = Record::without_attempts(event(thread, 0, 1));
@@ -294,7 +294,7 @@ fn what_is_known_is_not_resumed_twice() {
 }
 
 #[test]
-fn no_more_is_read_while_a_thousand_are_pending() {
+fn reading_stops_at_a_thousand_pending_events() {
     let thread = ThreadId::random();
     let mut backlog = backlog();
     take(&mut backlog, vec![event(thread, 0, 1)]);
@@ -321,14 +321,14 @@ fn large_event(thread: ThreadId, ms: u64) -> Event {
 }
 
 #[test]
-fn large_events_never_take_more_bytes_than_a_slot_may_have() {
+fn large_events_stay_within_the_byte_limit_of_a_slot() {
     let (failing, other) = (ThreadId::random(), ThreadId::random());
     let mut backlog = backlog();
     let mut logged = 1;
     let mut read_all = |backlog: &mut Backlog| {
         while backlog.room() > 0 {
-            let read = (0..backlog.room() as u64).map(|place| {
-                let ms = logged + place;
+            let read = (0..backlog.room() as u64).map(|offset| {
+                let ms = logged + offset;
                 let thread = if ms.is_multiple_of(2) { other } else { failing };
                 large_event(thread, ms)
             });
@@ -336,10 +336,10 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
             logged += read.len() as u64;
             backlog.take(read, EventTypes::ALL);
         }
-        let items = backlog.lines.values().flat_map(|line| &line.items);
+        let items = backlog.queues.values().flat_map(|queue| &queue.items);
         let bytes: u64 = items.map(|item| item.record.event.heap_bytes()).sum();
-        assert!(bytes <= SLOT_MAX_BYTES, "{bytes}");
-        assert!(bytes > SLOT_MAX_BYTES / 2, "{bytes}");
+        assert!(bytes <= SLOT_BYTES_MAX, "{bytes}");
+        assert!(bytes > SLOT_BYTES_MAX / 2, "{bytes}");
     };
     read_all(&mut backlog);
     assert_eq!(next_ms(&mut backlog, 0), Some(1));
@@ -352,12 +352,12 @@ fn large_events_never_take_more_bytes_than_a_slot_may_have() {
         let Some(ms) = next_ms(&mut backlog, 0) else {
             break;
         };
-        assert_eq!(ms, expected, "none is left out");
+        assert_eq!(ms, expected, "no event is skipped");
         backlog.succeed(subject(other), 0);
         expected += 2;
     }
 
-    // the events of the failing thread take up all the room until the first one is delivered
+    // the events of the failing thread take up all the space until the first one is delivered
     assert_eq!(backlog.room(), 0);
     let due_ms = backlog.next_due_ms().unwrap();
     for expected in (1..logged).step_by(2) {
@@ -376,12 +376,12 @@ fn rotated(thread: ThreadId, to: ThreadId, ms: u64) -> Event {
 }
 
 #[test]
-fn events_of_a_new_id_wait_for_those_of_the_old_one() {
+fn events_of_a_new_id_wait_for_events_of_the_old_id() {
     let [old, new, newest] = [(); 3].map(|()| ThreadId::random());
-    for wants_moves in [true, false] {
+    for wants_rotations in [true, false] {
         let mut backlog = backlog();
         let mut types: Vec<_> = EventTypes::ALL.iter().collect();
-        types.retain(|kind| wants_moves || *kind != EventType::ThreadRotated);
+        types.retain(|kind| wants_rotations || *kind != EventType::ThreadRotated);
         let wanted = types.into_iter().collect();
         let events = vec![
             event(old, 0, 1),
@@ -401,12 +401,12 @@ fn events_of_a_new_id_wait_for_those_of_the_old_one() {
         take(&mut backlog, vec![event(newest, 0, 7)]);
         assert_eq!(next_ms(&mut backlog, 9), Some(7));
         backlog.succeed(subject(newest), 9);
-        assert!(backlog.moved.is_empty() && backlog.lines.is_empty());
+        assert!(backlog.rotated.is_empty() && backlog.queues.is_empty());
     }
 }
 
 #[test]
-fn another_holder_keeps_the_order_of_a_moved_thread() {
+fn another_lease_holder_keeps_the_order_of_a_rotated_thread() {
     let [old, new] = [(); 2].map(|()| ThreadId::random());
     let mut first = backlog();
     let wanted = [EventType::SessionCompleted].into_iter().collect();
@@ -433,7 +433,7 @@ fn another_holder_keeps_the_order_of_a_moved_thread() {
 }
 
 #[test]
-fn a_move_that_nobody_wants_and_nothing_waits_for_is_passed() {
+fn an_unwanted_rotation_without_waiting_events_is_skipped() {
     let [old, new] = [(); 2].map(|()| ThreadId::random());
     let mut backlog = backlog();
     let wanted = [EventType::SessionCompleted].into_iter().collect();
@@ -441,5 +441,5 @@ fn a_move_that_nobody_wants_and_nothing_waits_for_is_passed() {
     backlog.take(vec![rotated(old, new, 1), event(new, 0, 2)], wanted);
 
     assert_eq!(next_ms(&mut backlog, 9), Some(2));
-    assert!(backlog.moved.is_empty());
+    assert!(backlog.rotated.is_empty());
 }

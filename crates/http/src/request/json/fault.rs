@@ -10,7 +10,7 @@ use threadkeep_web::ApiError;
 pub struct BodyFault {
     before: &'static str,
     /// Path of the value, such as `entries[3].key`. Empty for the whole body.
-    place: String,
+    path: String,
     after: String,
     is_length: bool,
 }
@@ -26,7 +26,7 @@ impl BodyFault {
 
     fn at(name: &str, after: &str) -> Self {
         Self {
-            place: name.into(),
+            path: name.into(),
             after: after.into(),
             ..Self::default()
         }
@@ -37,9 +37,9 @@ impl BodyFault {
     }
 
     pub fn in_member(mut self, name: &str) -> Self {
-        let is_dotted = !self.place.is_empty() && !self.place.starts_with('[');
-        self.place.insert_str(0, if is_dotted { "." } else { "" });
-        self.place.insert_str(0, name);
+        let is_dotted = !self.path.is_empty() && !self.path.starts_with('[');
+        self.path.insert_str(0, if is_dotted { "." } else { "" });
+        self.path.insert_str(0, name);
         self
     }
 
@@ -54,13 +54,13 @@ impl Display for BodyFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
             before,
-            place,
+            path,
             after,
             ..
         } = self;
-        match (*before, place.as_str()) {
+        match (*before, path.as_str()) {
             ("", "") => write!(f, "The value{after}"),
-            _ => write!(f, "{before}`{place}`{after}"),
+            _ => write!(f, "{before}`{path}`{after}"),
         }
     }
 }

@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_place_and_what_is_allowed_there() {
+    fn an_error_names_the_path_and_the_allowed_values() {
         let allowed = "Allowed: name, ttl, is_new, addend, by, value, list";
-        for (json, said) in [
+        for (json, message) in [
             ("[]", "The value must be an object"),
             ("{}", "`name` is missing"),
             (
@@ -160,12 +160,12 @@ mod tests {
                 "Unknown field `list[0].x`. Allowed: id",
             ),
         ] {
-            assert_eq!(fault::<Body<'_>>(json), said, "{json}");
+            assert_eq!(fault::<Body<'_>>(json), message, "{json}");
         }
     }
 
     #[test]
-    fn a_member_given_twice_has_its_last_value_and_opaque_values_stay_text() {
+    fn the_last_value_of_a_repeated_member_applies_and_opaque_values_stay_text() {
         let json = r#"{"name":7,"value":{"a":[1.0,{"a":1,"a":2}]},"\u006eame":"b"}"#;
 
         let body: Body<'_> = read_value(json).unwrap();
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn the_member_op_chooses_the_variant() {
+    fn op_selects_the_variant() {
         for (json, step) in [
             (r#"{"by":7,"op":"turn"}"#, Step::Turn { by: 7 }),
             (r#"{"op":"stop"}"#, Step::Stop {}),
         ] {
             assert_eq!(read_value::<Step>(json).unwrap(), step, "{json}");
         }
-        for (json, said) in [
+        for (json, message) in [
             ("{}", "`op` must be one of turn, stop"),
             ("\"stop\"", "The value must be an object"),
             (r#"{"op":7}"#, "`op` must be one of turn, stop"),
@@ -198,7 +198,7 @@ mod tests {
                 "Unknown field `by`. No others are allowed",
             ),
         ] {
-            assert_eq!(fault::<Step>(json), said, "{json}");
+            assert_eq!(fault::<Step>(json), message, "{json}");
         }
     }
 }

@@ -10,20 +10,19 @@ use threadkeep_domain::{is_named, member, members};
 
 pub(super) const TAG: &str = "op";
 
-/// The known members of an object (those that match fields of a struct), without duplicates, and up to one unknown
-/// member.
+/// The members of an object that match fields of a struct, without duplicates, and up to one unknown member.
 pub(super) struct Members<'de> {
-    left: vec::IntoIter<(Cow<'static, str>, &'de str)>,
-    taken: Option<(Cow<'static, str>, &'de str)>,
+    remaining: vec::IntoIter<(Cow<'static, str>, &'de str)>,
+    current: Option<(Cow<'static, str>, &'de str)>,
 }
 
 impl<'de> Members<'de> {
     pub(super) fn of(object: &'de str, fields: &'static [&'static str]) -> Self {
-        Self::found(members(object), fields)
+        Self::from_members(members(object), fields)
     }
 
     /// Keeps only the first unknown member, because a single unknown member is already an error.
-    fn found(
+    fn from_members(
         members: impl Iterator<Item = (&'de str, &'de str)>,
         fields: &'static [&'static str],
     ) -> Self {
@@ -42,10 +41,10 @@ impl<'de> Members<'de> {
         });
         let known = fields.iter().zip(known);
         let known = known.filter_map(|(name, value)| Some((Cow::Borrowed(*name), value?)));
-        let left: Vec<_> = unknown.into_iter().chain(known).collect();
+        let remaining: Vec<_> = unknown.into_iter().chain(known).collect();
         Self {
-            left: left.into_iter(),
-            taken: None,
+            remaining: remaining.into_iter(),
+            current: None,
         }
     }
 }
@@ -57,14 +56,14 @@ impl<'de> MapAccess<'de> for Members<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, BodyFault> {
-        self.taken = self.left.next();
-        let name = self.taken.as_ref().map(|(name, _)| name.as_ref());
+        self.current = self.remaining.next();
+        let name = self.current.as_ref().map(|(name, _)| name.as_ref());
         name.map(|name| seed.deserialize(name.into_deserializer()))
             .transpose()
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyFault> {
-        let (name, value) = self.taken.take().unwrap_or_default();
+        let (name, value) = self.current.take().unwrap_or_default();
         seed.deserialize(Reader::of(value))
             .map_err(|fault| fault.in_member(&name))
     }
@@ -107,6 +106,6 @@ impl<'de> VariantAccess<'de> for Tagged<'de> {
         visitor: V,
     ) -> Result<V::Value, BodyFault> {
         let members = members(self.0).filter(|(key, _)| !is_named(key, TAG));
-        visitor.visit_map(Members::found(members, fields))
+        visitor.visit_map(Members::from_members(members, fields))
     }
 }

@@ -22,7 +22,7 @@ pub struct RawJson<'a>(pub &'a str);
 pub struct RawObject<'a>(pub &'a str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
+pub struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
 /// Lifetime of a thread after its last use, in seconds.
 pub type ThreadTtl = Whole<{ TTL_MIN.as_secs() }, { TTL_MAX.as_secs() }>;
@@ -40,16 +40,16 @@ pub(crate) struct CheckpointNameText(pub(crate) CheckpointName);
 pub(crate) struct Time(pub(crate) u64);
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
-/// A list of `LEAST` to `MOST` elements. Elements beyond `MOST` are not read.
+/// A list of `MIN` to `MAX` elements. Elements beyond `MAX` are not read.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
+pub(crate) struct List<T, const MIN: usize, const MAX: usize>(pub(crate) Vec<T>);
 
 /// Schema for an enum with a member `op` that names the variant. Used only for the schema, because the reader reads all
 /// enums in this form.
 #[derive(Debug)]
 pub(crate) struct ByOp<T>(PhantomData<T>);
 
-impl<T, const LEAST: usize, const MOST: usize> Default for List<T, LEAST, MOST> {
+impl<T, const MIN: usize, const MAX: usize> Default for List<T, MIN, MAX> {
     fn default() -> Self {
         Self(Vec::new())
     }
@@ -163,7 +163,7 @@ fn read_owner(json: &str) -> Option<Owner> {
     Owner::new(&text).ok()
 }
 
-impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
+impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
     pub fn as_duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
@@ -172,49 +172,49 @@ impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
     fn parse(text: &str) -> Option<Self> {
         let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_whole.then(|| text.parse().unwrap_or(u64::MAX))?;
-        (LEAST..=MOST).contains(&number).then_some(Self(number))
+        (MIN..=MAX).contains(&number).then_some(Self(number))
     }
 }
 
-impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, MOST> {
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let RawJson(text) = RawJson::deserialize(deserializer)?;
-        Self::parse(text).ok_or_else(|| match MOST {
-            u64::MAX => D::Error::custom(format_args!("a whole number from {LEAST}")),
-            _ => D::Error::custom(format_args!("a whole number from {LEAST} to {MOST}")),
+        Self::parse(text).ok_or_else(|| match MAX {
+            u64::MAX => D::Error::custom(format_args!("a whole number from {MIN}")),
+            _ => D::Error::custom(format_args!("a whole number from {MIN} to {MAX}")),
         })
     }
 }
 
-impl<'de, T: Deserialize<'de>, const LEAST: usize, const MOST: usize> Deserialize<'de>
-    for List<T, LEAST, MOST>
+impl<'de, T: Deserialize<'de>, const MIN: usize, const MAX: usize> Deserialize<'de>
+    for List<T, MIN, MAX>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(Elements(PhantomData))
     }
 }
 
-struct Elements<T, const LEAST: usize, const MOST: usize>(PhantomData<T>);
+struct Elements<T, const MIN: usize, const MAX: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>, const LEAST: usize, const MOST: usize> Visitor<'de>
-    for Elements<T, LEAST, MOST>
+impl<'de, T: Deserialize<'de>, const MIN: usize, const MAX: usize> Visitor<'de>
+    for Elements<T, MIN, MAX>
 {
-    type Value = List<T, LEAST, MOST>;
+    type Value = List<T, MIN, MAX>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a list of {LEAST} to {MOST}")
+        write!(f, "a list of {MIN} to {MAX}")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut read = Vec::new();
-        while read.len() < MOST {
+        while read.len() < MAX {
             match list.next_element()? {
                 Some(element) => read.push(element),
                 None => break,
             }
         }
-        let is_longer = read.len() == MOST && list.next_element::<IgnoredAny>()?.is_some();
-        if is_longer || read.len() < LEAST {
+        let is_longer = read.len() == MAX && list.next_element::<IgnoredAny>()?.is_some();
+        if is_longer || read.len() < MIN {
             return Err(Error::invalid_length(read.len(), &self));
         }
         Ok(List(read))

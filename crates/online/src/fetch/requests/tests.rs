@@ -12,8 +12,8 @@ use crate::scripted::{Reply, Scripted, reply};
 const MAX_BYTES: usize = 10_000;
 const TEXT: &str = "content-type: text/plain\r\n";
 
-fn wanted() -> Wanted {
-    Wanted {
+fn options() -> FetchOptions {
+    FetchOptions {
         accept: "text/*",
         is_accepted: |content_type| content_type.starts_with("text/"),
         max_bytes: MAX_BYTES,
@@ -21,18 +21,18 @@ fn wanted() -> Wanted {
 }
 
 /// Creates a client that may reach `server`.
-fn to(server: &Scripted) -> Requests {
+fn client_for(server: &Scripted) -> Requests {
     Requests::new(vec![server.address.to_string().parse().unwrap()])
 }
 
 async fn get(requests: &Requests, url: &str) -> Result<Fetched, FetchError> {
-    requests.get(url.parse().unwrap(), &wanted()).await
+    requests.get(url.parse().unwrap(), &options()).await
 }
 
 async fn failure(requests: &Requests, url: &str) -> FetchError {
     match get(requests, url).await {
         Err(error) => error,
-        Ok(_) => panic!("{url} has an answer"),
+        Ok(_) => panic!("{url} was fetched"),
     }
 }
 
@@ -43,10 +43,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn no_notation_of_a_private_address_is_requested() {
-    let inside = Scripted::start(|_| reply(200, TEXT, "secret")).await;
-    let v6 = Scripted::on("[::1]:0", |_| reply(200, TEXT, "secret")).await;
-    let (port, port6) = (inside.address.port(), v6.address.port());
+async fn private_addresses_in_any_notation_are_not_requested() {
+    let internal = Scripted::start(|_| reply(200, TEXT, "secret")).await;
+    let internal_v6 = Scripted::on("[::1]:0", |_| reply(200, TEXT, "secret")).await;
+    let (port, port6) = (internal.address.port(), internal_v6.address.port());
     let requests = Requests::new(Vec::new());
 
     for host in [
@@ -111,27 +111,27 @@ async fn no_notation_of_a_private_address_is_requested() {
         );
     }
 
-    assert_eq!(inside.requests(), [""; 0]);
-    assert_eq!(v6.requests(), [""; 0]);
+    assert_eq!(internal.requests(), [""; 0]);
+    assert_eq!(internal_v6.requests(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_a_private_address_is_not_requested() {
-    let inside = Scripted::start(|_| reply(200, TEXT, "secret")).await;
-    let looks = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&looks);
+async fn a_name_with_a_private_address_is_not_requested() {
+    let internal = Scripted::start(|_| reply(200, TEXT, "secret")).await;
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&lookups);
     let resolver = PublicResolver::new(Arc::new(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { Ok(vec![([127, 0, 0, 1], 0).into()]) })
     }));
     let requests = Requests::with(Vec::new(), resolver);
-    let url = format!("http://a.example:{}/", inside.address.port());
+    let url = format!("http://a.example:{}/", internal.address.port());
 
     assert_eq!(failure(&requests, &url).await, FetchError::NotPublic);
     assert_eq!(failure(&requests, &url).await, FetchError::NotPublic);
 
-    assert_eq!(looks.load(Ordering::Relaxed), 2);
-    assert_eq!(inside.requests(), [""; 0]);
+    assert_eq!(lookups.load(Ordering::Relaxed), 2);
+    assert_eq!(internal.requests(), [""; 0]);
 }
 
 #[tokio::test]
@@ -148,8 +148,8 @@ async fn a_name_that_does_not_exist_fails_like_a_private_one() {
 
 #[tokio::test]
 async fn each_hop_of_a_redirect_is_checked() {
-    let inside = Scripted::start(|_| reply(200, TEXT, "secret")).await;
-    let port = inside.address.port();
+    let internal = Scripted::start(|_| reply(200, TEXT, "secret")).await;
+    let port = internal.address.port();
     let targets = [
         format!("http://127.0.0.1:{port}/"),
         format!("//127.0.0.1:{port}/"),
@@ -169,7 +169,7 @@ async fn each_hop_of_a_redirect_is_checked() {
             }
         })
         .await;
-        let requests = to(&open);
+        let requests = client_for(&open);
 
         for index in 0..targets.len() {
             let url = open.url(&format!("/{index}"));
@@ -179,24 +179,24 @@ async fn each_hop_of_a_redirect_is_checked() {
         assert_eq!(failure(&requests, &url).await, FetchError::NotPublic);
     }
 
-    assert_eq!(inside.requests(), [""; 0]);
+    assert_eq!(internal.requests(), [""; 0]);
 }
 
 #[tokio::test]
-async fn five_redirects_are_followed_and_no_more() {
+async fn at_most_five_redirects_are_followed() {
     let server = Scripted::start(|path| match path {
         "/0" => reply(200, TEXT, "there"),
         "/relative" => reply(302, "location: 0?a#b\r\n", ""),
         path => {
-            let left: u32 = path[1..].split('?').next().unwrap().parse().unwrap();
-            match left {
+            let remaining: u32 = path[1..].split('?').next().unwrap().parse().unwrap();
+            match remaining {
                 0 => reply(200, TEXT, "there"),
-                left => reply(302, &format!("location: /{}\r\n", left - 1), ""),
+                remaining => reply(302, &format!("location: /{}\r\n", remaining - 1), ""),
             }
         }
     })
     .await;
-    let requests = to(&server);
+    let requests = client_for(&server);
 
     assert_eq!(
         get(&requests, &server.url("/5")).await.unwrap().bytes,
@@ -229,7 +229,7 @@ async fn a_redirect_to_another_scheme_or_with_credentials_is_not_followed() {
         reply(302, location, "")
     })
     .await;
-    let requests = to(&server);
+    let requests = client_for(&server);
 
     for index in 1..=6 {
         let url = server.url(&format!("/{index}"));
@@ -249,7 +249,7 @@ async fn a_request_has_no_cookie_no_credential_and_no_referer() {
     })
     .await;
 
-    get(&to(&server), &server.url("/a")).await.unwrap();
+    get(&client_for(&server), &server.url("/a")).await.unwrap();
 
     for request in server.requests() {
         let mut lines: Vec<_> = request.trim_end().lines().skip(1).collect();
@@ -265,7 +265,7 @@ async fn a_request_has_no_cookie_no_credential_and_no_referer() {
 }
 
 #[tokio::test]
-async fn a_page_may_be_as_long_as_the_limit_and_no_longer() {
+async fn a_page_may_be_as_large_as_the_limit_but_no_larger() {
     let chunked = |bytes: usize| {
         let text = "a".repeat(bytes);
         format!(
@@ -288,7 +288,7 @@ async fn a_page_may_be_as_long_as_the_limit_and_no_longer() {
         _ => unreachable!(),
     })
     .await;
-    let requests = to(&server);
+    let requests = client_for(&server);
 
     for path in ["/fits", "/chunked-fits", "/gzip-fits"] {
         let page = get(&requests, &server.url(path)).await.unwrap();
@@ -301,7 +301,7 @@ async fn a_page_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[tokio::test]
-async fn bombs_and_endless_pages_are_given_up_at_the_limit() {
+async fn decompression_bombs_and_endless_pages_are_stopped_at_the_limit() {
     // 1 GB of zeros, and an endless sequence of empty members
     let megabyte = gzip(&vec![0; 1_000_000]);
     let server = Scripted::start(move |path| {
@@ -320,7 +320,7 @@ async fn bombs_and_endless_pages_are_given_up_at_the_limit() {
         }
     })
     .await;
-    let requests = to(&server);
+    let requests = client_for(&server);
 
     for path in ["/plain", "/bomb", "/empty"] {
         let error = failure(&requests, &server.url(path)).await;
@@ -329,7 +329,7 @@ async fn bombs_and_endless_pages_are_given_up_at_the_limit() {
 }
 
 #[tokio::test]
-async fn what_is_no_page_has_its_kind_of_failure() {
+async fn each_kind_of_failure_has_its_error() {
     let server = Scripted::start(|path| match path {
         "/404" => reply(404, TEXT, "secret"),
         "/500" => reply(500, TEXT, "secret"),
@@ -359,7 +359,7 @@ async fn what_is_no_page_has_its_kind_of_failure() {
         _ => Reply::Bytes(Vec::new()),
     })
     .await;
-    let requests = to(&server);
+    let requests = client_for(&server);
 
     for (path, error) in [
         ("/404", FetchError::Status(404)),
@@ -407,7 +407,7 @@ fn a_url_is_http_or_https_without_credentials() {
 }
 
 #[test]
-fn failures_name_no_host() {
+fn error_texts_contain_no_host() {
     for error in [
         FetchError::NotPublic,
         FetchError::Connect,
@@ -444,7 +444,7 @@ fn notation(bits: u32, form: u8) -> String {
 
 proptest! {
     #[test]
-    fn every_notation_of_an_address_is_judged_alike(bits: u32, form in 0_u8..10) {
+    fn every_notation_of_an_address_is_classified_alike(bits: u32, form in 0_u8..10) {
         let plain = std::net::Ipv4Addr::from_bits(bits);
         let url = parse_url(&format!("http://{}/", notation(bits, form))).unwrap();
 

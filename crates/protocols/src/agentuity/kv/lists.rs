@@ -10,13 +10,13 @@ use threadkeep_domain::{EntryKey, quoted, rfc3339};
 use threadkeep_store::{Entry, EntryRange};
 
 /// Maximum number of entries per read.
-const AT_ONCE: usize = 1_000;
-/// Maximum total size of the values in one read, not counting the last value.
+const PAGE_ENTRIES_MAX: usize = 1_000;
+/// Total size of values at which a read stops. The last value may exceed this limit.
 const READ_VALUE_BYTES_MAX: u64 = 1_048_576;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found<'a> {
+struct EntryObject<'a> {
     /// Base64.
     value: String,
     content_type: &'a str,
@@ -42,7 +42,7 @@ pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, Agentui
                 after: after.as_ref(),
                 ..EntryRange::default()
             };
-            let page = namespaces.list(&namespace, range, AT_ONCE).await?;
+            let page = namespaces.list(&namespace, range, PAGE_ENTRIES_MAX).await?;
             Ok(Page {
                 items: page
                     .entries
@@ -65,8 +65,8 @@ pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, Agentuity
         let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
         let keyword = keyword.clone();
         async move {
-            let (limit, most_bytes) = (AT_ONCE, READ_VALUE_BYTES_MAX);
-            let page = namespaces.search(&namespace, &keyword, after.as_ref(), limit, most_bytes);
+            let (limit, bytes_max) = (PAGE_ENTRIES_MAX, READ_VALUE_BYTES_MAX);
+            let page = namespaces.search(&namespace, &keyword, after.as_ref(), limit, bytes_max);
             let page = page.await?;
             let items = page.entries.iter();
             Ok(Page {
@@ -80,7 +80,7 @@ pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, Agentuity
 
 fn member(key: &EntryKey, entry: &Entry) -> String {
     let head = &entry.head;
-    let found = Found {
+    let object = EntryObject {
         value: STANDARD.encode(&entry.body),
         content_type: head.content_type.as_str(),
         content_encoding: head.content_encoding.as_ref().map(|it| it.as_str()),
@@ -90,6 +90,6 @@ fn member(key: &EntryKey, entry: &Entry) -> String {
         last_used: entry.last_used_ms,
         count: entry.uses,
     };
-    let found = serde_json::to_string(&found).expect("text and numbers always serialize");
-    [&quoted(key.as_str()), ":", &found].concat()
+    let object = serde_json::to_string(&object).expect("text and numbers always serialize");
+    [&quoted(key.as_str()), ":", &object].concat()
 }

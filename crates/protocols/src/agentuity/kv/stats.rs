@@ -7,8 +7,8 @@ use super::request::KvRequest;
 use super::stats_query::read_ranking;
 use threadkeep_service::NamespaceView;
 
-/// Maximum number of namespaces in an answer if the query requests no sorted page.
-const TOLD: usize = 1_000;
+/// Maximum number of namespaces in an answer that is not a sorted page.
+const UNSORTED_MAX: usize = 1_000;
 
 /// Usage statistics for a namespace. Times are in milliseconds since the Unix epoch.
 #[derive(Serialize, Default)]
@@ -36,7 +36,7 @@ pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, Agentu
 pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let Some(ranking) = read_ranking(request.query())? else {
         let all = request.all_namespaces()?;
-        let (views, _) = all.list_namespaces(None, TOLD).await?;
+        let (views, _) = all.list_namespaces(None, UNSORTED_MAX).await?;
         return Ok(HttpResponse::Ok().json(by_name(&views)));
     };
     let ranked = request.all_namespaces()?.rank(&ranking).await?;

@@ -16,7 +16,7 @@ const MALFORMED_DIRECTION: &str = "direction must be asc or desc";
 /// Returns the order and page that `query` requests, or `None` if it has no known parameter. The default order is
 /// newest first. Parameters for projects and agents have no effect, because this server has neither.
 pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, AgentuityError> {
-    let mut is_asked = false;
+    let mut has_parameter = false;
     let mut ranking = NamespaceRanking {
         name_part: String::new(),
         order: NamespaceOrder::Created,
@@ -28,11 +28,11 @@ pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, Agen
         let [name, value] = [decode(name)?, decode(value)?];
         match name.as_str() {
             "limit" => {
-                let limit = whole(&value).filter(|limit| *limit <= LIMIT_MAX);
+                let limit = whole_number(&value).filter(|limit| *limit <= LIMIT_MAX);
                 ranking.limit = limit.ok_or(AgentuityError::Invalid(MALFORMED_LIMIT))?;
             }
             "offset" => {
-                let offset = whole(&value);
+                let offset = whole_number(&value);
                 ranking.offset = offset.ok_or(AgentuityError::Invalid(MALFORMED_OFFSET))?;
             }
             "sort" => ranking.order = order(&value)?,
@@ -41,9 +41,9 @@ pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, Agen
             "project_id" | "agent_id" | "project_name" | "agent_name" => {}
             _ => continue,
         }
-        is_asked = true;
+        has_parameter = true;
     }
-    Ok(is_asked.then_some(ranking))
+    Ok(has_parameter.then_some(ranking))
 }
 
 fn decode(text: &str) -> Result<String, AgentuityError> {
@@ -51,9 +51,9 @@ fn decode(text: &str) -> Result<String, AgentuityError> {
     Ok(decoded.into_owned())
 }
 
-fn whole(text: &str) -> Option<usize> {
-    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
-    is_whole.then(|| text.parse().ok()).flatten()
+fn whole_number(text: &str) -> Option<usize> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 fn order(text: &str) -> Result<NamespaceOrder, AgentuityError> {

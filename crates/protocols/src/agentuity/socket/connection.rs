@@ -13,7 +13,6 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::answering::Desk;
 use super::authentication::{Verdict, judge};
 use super::counters::Open;
 use super::ending::Ending;
@@ -21,11 +20,12 @@ use super::error::RequestError;
 use super::frames::{Message, Reader};
 use super::id::RequestId;
 use super::in_flight::InFlight;
-use super::limits::{FIRST_MESSAGE_MAX_BYTES, MESSAGE_MAX_BYTES, SocketTiming, TURN_BYTES};
+use super::limits::{FIRST_MESSAGE_MAX_BYTES, MESSAGE_MAX_BYTES, SocketTiming, YIELD_BYTES};
 use super::outbox::Outbox;
 use super::pings::Pings;
 use super::reply::{ADMITTED, KEY_REJECTED};
 use super::request::{Request, Unreadable};
+use super::responder::Responder;
 use super::silence::{Due, Silence};
 use crate::agentuity::Agentuity;
 use threadkeep_identity::ApiKeys;
@@ -36,7 +36,7 @@ pub(super) struct Connection {
     reader: Reader,
     in_flight: InFlight,
     silence: Silence,
-    desk: Rc<Desk>,
+    responder: Rc<Responder>,
     api_keys: ApiKeys,
     max_keys: u32,
     timing: SocketTiming,
@@ -47,7 +47,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(protocol: &Agentuity, payload: Payload, outbox: Outbox) -> Self {
         let timing = protocol.timing;
-        let desk = Desk {
+        let responder = Responder {
             copies: Copies::new(&protocol.threads, timing.client_timeout),
             outbox,
             pings: RefCell::new(Pings::new()),
@@ -59,7 +59,7 @@ impl Connection {
             in_flight: InFlight::default(),
             silence: Silence::new(timing),
             _open: Open::count(&protocol.counters),
-            desk: Rc::new(desk),
+            responder: Rc::new(responder),
             api_keys: protocol.api_keys.clone(),
             max_keys: protocol.threads.policy().max_keys,
             timing,
@@ -70,11 +70,11 @@ impl Connection {
     /// Runs until either side closes the socket. Then finishes all requests that were received, even if the client
     /// never sees the answers.
     ///
-    /// The app saves a thread after it has answered its own user. A save that was received must therefore not be lost.
+    /// The app answers its own user before it saves the thread, so a dropped save would lose what the user has seen.
     pub(super) async fn run(mut self) {
-        let ending = self.talk().await;
+        let ending = self.exchange_messages().await;
         tracing::debug!(%ending, "socket closed");
-        let outbox = &self.desk.outbox;
+        let outbox = &self.responder.outbox;
         if let Some(frame) = ending.frame() {
             outbox.close(frame);
         }
@@ -82,7 +82,7 @@ impl Connection {
         self.finish().await;
     }
 
-    async fn talk(&mut self) -> Ending {
+    async fn exchange_messages(&mut self) -> Ending {
         if let Err(ending) = self.authenticate().await {
             return ending;
         }
@@ -103,21 +103,21 @@ impl Connection {
         match judge(&first, &self.api_keys) {
             Verdict::Admitted => {
                 self.reader.allow(MESSAGE_MAX_BYTES);
-                self.silence.heard();
-                self.say(ADMITTED).await;
+                self.silence.record_activity();
+                self.send(ADMITTED).await;
                 Ok(())
             }
             Verdict::KeyRejected => {
-                self.desk.counters.turned_away.inc();
-                self.say(KEY_REJECTED).await;
+                self.responder.counters.rejected.inc();
+                self.send(KEY_REJECTED).await;
                 Err(Ending::NotAdmitted)
             }
             Verdict::Unexpected => Err(Ending::NotAdmitted),
         }
     }
 
-    async fn say(&self, text: &str) {
-        self.desk.outbox.text(text.len(), || text.into()).await;
+    async fn send(&self, text: &str) {
+        self.responder.outbox.text(text.len(), || text.into()).await;
     }
 
     async fn first_text(&mut self) -> Result<Bytes, Ending> {
@@ -132,12 +132,12 @@ impl Connection {
                         Ending::NotAdmitted
                     });
                 }
-                Some(Message::Ping(bytes)) => self.desk.outbox.pong(bytes).await,
+                Some(Message::Ping(bytes)) => self.responder.outbox.pong(bytes).await,
                 Some(Message::Pong(_)) => {}
                 Some(Message::Close(reason)) => return Err(Ending::Closed(reason)),
                 None => match self.payload.next().await {
                     Some(Ok(bytes)) => self.reader.push(&bytes),
-                    _ => return Err(Ending::Gone),
+                    _ => return Err(Ending::Lost),
                 },
             }
         }
@@ -148,12 +148,12 @@ impl Connection {
     async fn serve(&mut self, until: impl Future<Output = ()>) -> Ending {
         let mut until = pin!(until);
         loop {
-            let has_room = self.in_flight.has_room();
-            if has_room {
+            let has_capacity = self.in_flight.has_capacity();
+            if has_capacity {
                 match self.reader.next() {
                     Ok(Some(Message::Close(reason))) => return Ending::Closed(reason),
                     Ok(Some(message)) => {
-                        if self.take(message) > TURN_BYTES {
+                        if self.handle(message) > YIELD_BYTES {
                             yield_now().await;
                         }
                         continue;
@@ -163,24 +163,24 @@ impl Connection {
                 }
             } else {
                 // the client does not count as silent while the server is not reading
-                self.silence.heard();
+                self.silence.record_activity();
             }
             tokio::select! {
                 () = self.in_flight.settle() => {
-                    if self.desk.pings.borrow().has_unconfirmed() {
-                        self.desk.ping();
+                    if self.responder.pings.borrow().has_unconfirmed() {
+                        self.responder.ping();
                     }
                 }
-                received = self.payload.next(), if has_room => match received {
+                received = self.payload.next(), if has_capacity => match received {
                     Some(Ok(bytes)) => {
                         self.reader.push(&bytes);
-                        self.silence.heard();
+                        self.silence.record_activity();
                     }
-                    _ => return Ending::Gone,
+                    _ => return Ending::Lost,
                 },
-                due = self.silence.due(&self.desk) => match due {
-                    Due::Ping => self.desk.ping(),
-                    Due::Gone => return Ending::Silent,
+                due = self.silence.due(&self.responder) => match due {
+                    Due::Ping => self.responder.ping(),
+                    Due::Silent => return Ending::Silent,
                     Due::Stuck => return Ending::Stuck,
                 },
                 () = &mut until => return Ending::GoingAway,
@@ -188,34 +188,34 @@ impl Connection {
         }
     }
 
-    /// Handles a message and returns its size. A request counts as in flight until the outbox has room for its answer.
-    fn take(&mut self, message: Message) -> usize {
+    /// Handles a message and returns its size. A request is in flight until its answer fits in the outbox.
+    fn handle(&mut self, message: Message) -> usize {
         match message {
             Message::Text(text) => {
-                self.take_text(&text);
+                self.handle_text(&text);
                 return text.len();
             }
             Message::Refused { why, start } => {
-                let id = RequestId::found_in(&start);
+                let id = RequestId::find_in(&start);
                 self.refuse(Unreadable { id, why });
             }
             Message::Ping(bytes) => {
-                let desk = Rc::clone(&self.desk);
-                let job = async move { desk.outbox.pong(bytes).await };
+                let responder = Rc::clone(&self.responder);
+                let job = async move { responder.outbox.pong(bytes).await };
                 self.in_flight.push(None, 0, job);
             }
-            Message::Pong(bytes) => self.desk.pong(&bytes),
+            Message::Pong(bytes) => self.responder.pong(&bytes),
             Message::Close(_) => {}
         }
         0
     }
 
-    fn take_text(&mut self, text: &[u8]) {
+    fn handle_text(&mut self, text: &[u8]) {
         match Request::read(text, self.max_keys) {
             Ok(request) => {
-                let (desk, thread) = (Rc::clone(&self.desk), request.thread);
-                let asked = desk.asked();
-                let job = async move { desk.answer(request, asked).await };
+                let (responder, thread) = (Rc::clone(&self.responder), request.thread);
+                let times = responder.request_times();
+                let job = async move { responder.answer(request, times).await };
                 self.in_flight.push(Some(thread), text.len(), job);
             }
             Err(unreadable) => self.refuse(unreadable),
@@ -223,8 +223,8 @@ impl Connection {
     }
 
     fn refuse(&mut self, unreadable: Unreadable) {
-        let desk = Rc::clone(&self.desk);
-        let job = async move { desk.refuse(unreadable).await };
+        let responder = Rc::clone(&self.responder);
+        let job = async move { responder.refuse(unreadable).await };
         self.in_flight.push(None, 0, job);
     }
 
@@ -233,10 +233,10 @@ impl Connection {
     async fn go_away(&mut self, ending: &Ending) {
         self.finish().await;
         if let Some(frame) = ending.frame() {
-            self.desk.outbox.close(frame);
+            self.responder.outbox.close(frame);
         }
-        let farewell = self.timing.farewell;
-        self.serve(sleep(farewell)).await;
+        let close_grace = self.timing.close_grace;
+        self.serve(sleep(close_grace)).await;
         self.finish().await;
     }
 

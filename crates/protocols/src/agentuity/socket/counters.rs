@@ -13,7 +13,7 @@ pub struct SocketCounters {
     /// Sockets that are connected.
     pub connected: Counter,
     /// Clients with an unknown API key.
-    pub turned_away: Counter,
+    pub rejected: Counter,
     pub restore: RequestCounters,
     pub save: RequestCounters,
     pub merge: RequestCounters,
@@ -32,7 +32,7 @@ pub struct BasisCounters {
     pub latest: Counter,
     /// Saves compared with an earlier version that the client received.
     pub earlier: Counter,
-    /// Saves for which the server has no snapshot to compare with. Such saves delete no keys.
+    /// Saves without a snapshot to compare with. Such saves delete no keys.
     pub nothing: Counter,
 }
 
@@ -48,7 +48,7 @@ impl SocketCounters {
     /// Returns the number of closed connections whose requests are still running.
     #[must_use]
     pub fn left(&self) -> u64 {
-        // reads `connected` first, because a socket that opens between the two reads must not be subtracted
+        // reads `connected` first, so that a socket that opens between the two reads is counted, not subtracted
         let connected = self.connected.get();
         self.open.get().saturating_sub(connected)
     }
@@ -77,7 +77,7 @@ impl RequestCounters {
     pub(super) fn count<T>(&self, outcome: &Result<T, RequestError>) {
         match outcome {
             Ok(_) => self.done.inc(),
-            Err(error) if error.is_ours() => self.failed.inc(),
+            Err(error) if error.is_server_error() => self.failed.inc(),
             Err(_) => self.refused.inc(),
         }
     }

@@ -7,7 +7,7 @@ pub(super) enum Ending {
     #[error("closed by the client")]
     Closed(Option<CloseReason>),
     #[error("the connection was lost")]
-    Gone,
+    Lost,
     #[error("the client does not read")]
     Stuck,
     #[error("the client was silent for too long")]
@@ -27,7 +27,7 @@ impl Ending {
     /// Returns the close frame (RFC 6455, section 7.4.1), or `None` if the client can no longer read it.
     pub(super) fn frame(&self) -> Option<Option<CloseReason>> {
         let code = match self {
-            Self::Gone | Self::Stuck => return None,
+            Self::Lost | Self::Stuck => return None,
             Self::Closed(reason) => return Some(reason.as_ref().map(|reason| reason.code.into())),
             Self::GoingAway => CloseCode::Away,
             Self::Silent | Self::Late | Self::NotAdmitted => CloseCode::Policy,

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_members_are_omitted() {
         assert_eq!(written("{}", "{}"), "{}");
         assert_eq!(written(r#"{"a":1}"#, "{}"), r#"{"state":{"a":1}}"#);
         assert_eq!(written("{}", r#"{"a":1}"#), r#"{"metadata":{"a":1}}"#);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_values_is_kept() {
+    fn values_are_preserved_as_text() {
         let state = r#"{"":9007199254740993,"a\"\\\n":"\ud83d \u0041 é😀","b":1e400}"#;
 
         assert_eq!(written(state, "{}"), format!(r#"{{"state":{state}}}"#));
@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn a_state_without_an_envelope_is_one_too() {
+    fn a_state_without_an_envelope_is_accepted() {
         assert_eq!(read(r#"{"a":1,"b":[]}"#), Ok(json!({"a": 1, "b": []})));
         assert_eq!(read("{}"), Ok(json!({})));
     }
 
     #[test]
-    fn what_is_no_state_is_refused() {
+    fn an_invalid_state_is_rejected() {
         for text in ["[]", "7", "{", r#"{"state":[]}"#, r#"{"state":7}"#, "null"] {
             assert!(read(text).is_err(), "{text}");
         }

@@ -70,7 +70,7 @@ impl RequestError {
     }
 
     /// Returns whether the server caused the error.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(super) fn is_server_error(&self) -> bool {
         matches!(self, Self::Service(ServiceError::Store(_)))
     }
 

@@ -100,10 +100,10 @@ impl Reader {
             self.dropped_payload = frame.map(|frame| head.drop_payload(frame, &mut self.unread));
         }
         let unread = &mut self.unread;
-        let whole = self
+        let complete = self
             .dropped_payload
             .take_if(|frame| frame.drop_payload(unread));
-        Ok(whole.map(DroppedPayload::into_frame))
+        Ok(complete.map(DroppedPayload::into_frame))
     }
 
     fn is_too_large(&self, head: Head) -> bool {
@@ -165,8 +165,8 @@ impl Parts {
         // copies the beginning, so that the buffer of a large message is freed
         let mut start = BytesMut::with_capacity(START_BYTES);
         start.extend_from_slice(&self.bytes[..self.bytes.len().min(START_BYTES)]);
-        let wanted = (START_BYTES - start.len()).min(bytes.len());
-        start.extend_from_slice(&bytes[..wanted]);
+        let copied = (START_BYTES - start.len()).min(bytes.len());
+        start.extend_from_slice(&bytes[..copied]);
         self.bytes = start;
         self
     }
@@ -224,19 +224,19 @@ mod tests {
         frame
     }
 
-    fn read(bytes: &[u8], at_once: usize) -> Result<Vec<String>, ProtocolError> {
+    fn read(bytes: &[u8], chunk_bytes: usize) -> Result<Vec<String>, ProtocolError> {
         let mut reader = Reader::new(MAX_BYTES);
         let mut messages = Vec::new();
-        for piece in bytes.chunks(at_once) {
+        for piece in bytes.chunks(chunk_bytes) {
             reader.push(piece);
             while let Some(message) = reader.next()? {
-                messages.push(words(message));
+                messages.push(describe(message));
             }
         }
         Ok(messages)
     }
 
-    fn words(message: Message) -> String {
+    fn describe(message: Message) -> String {
         let text = |bytes: Bytes| String::from_utf8_lossy(&bytes).into_owned();
         match message {
             Message::Text(bytes) => text(bytes),
@@ -247,12 +247,12 @@ mod tests {
         }
     }
 
-    fn read_whole(frames: &[Vec<u8>]) -> Vec<String> {
+    fn read_all(frames: &[Vec<u8>]) -> Vec<String> {
         read(&frames.concat(), usize::MAX).unwrap()
     }
 
     #[test]
-    fn parts_are_put_together_with_control_frames_between() {
+    fn fragments_are_joined_across_control_frames() {
         let frames = [
             frame(TEXT, b"a"),
             frame(FIN | PING, b"there?"),
@@ -262,17 +262,17 @@ mod tests {
             frame(FIN | CLOSE, b""),
         ];
 
-        assert_eq!(read_whole(&frames), ["ping there?", "ab", "", "close None"]);
+        assert_eq!(read_all(&frames), ["ping there?", "ab", "", "close None"]);
     }
 
     #[test]
-    fn what_is_too_large_is_told_by_its_beginning_and_what_follows_is_read() {
+    fn an_oversized_message_is_rejected_and_the_next_one_is_read() {
         let large: Vec<u8> = (b'a'..=b'z').cycle().take(70_000).collect();
         let start = str::from_utf8(&large[..START_BYTES]).unwrap();
-        let told = format!("a message has at most 200 bytes: {start}");
+        let rejection = format!("a message has at most 200 bytes: {start}");
 
-        let whole = [frame(FIN | TEXT, &large), frame(FIN | TEXT, b"next")];
-        assert_eq!(read_whole(&whole), [&told, "next"]);
+        let unfragmented = [frame(FIN | TEXT, &large), frame(FIN | TEXT, b"next")];
+        assert_eq!(read_all(&unfragmented), [&rejection, "next"]);
 
         let mut parts = vec![frame(TEXT, &large[..150])];
         parts.extend(
@@ -283,14 +283,14 @@ mod tests {
         parts.push(frame(FIN | PING, b""));
         parts.push(frame(FIN | CONTINUATION, b"!"));
         parts.push(frame(FIN | TEXT, b"next"));
-        assert_eq!(read_whole(&parts), ["ping ", &told, "next"]);
+        assert_eq!(read_all(&parts), ["ping ", &rejection, "next"]);
 
         let edge = [frame(TEXT, &large[..150]), frame(FIN, &large[..50])];
-        assert_eq!(read_whole(&edge)[0].len(), 200);
+        assert_eq!(read_all(&edge)[0].len(), 200);
     }
 
     #[test]
-    fn a_large_message_is_not_held() {
+    fn an_oversized_message_is_not_buffered() {
         let large = frame(FIN | TEXT, &vec![b'a'; 1_000_000]);
         let mut reader = Reader::new(MAX_BYTES);
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_messages_are_refused() {
+    fn binary_messages_are_rejected() {
         let frames = [
             frame(FIN | BINARY, b"a"),
             frame(BINARY, b"b"),
@@ -312,13 +312,13 @@ mod tests {
 
         let why = "a message must be text";
         assert_eq!(
-            read_whole(&frames),
+            read_all(&frames),
             [format!("{why}: a"), format!("{why}: bc")]
         );
     }
 
     #[test]
-    fn what_is_not_the_protocol_is_an_error_at_once() {
+    fn protocol_violations_are_errors() {
         let large = vec![0; 300];
         let unmasked = vec![FIN | TEXT, 1, b'a'];
         let endless = vec![FIN | TEXT, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0];
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_in_which_pieces_bytes_come(at_once in 1..400_usize) {
+        fn messages_do_not_depend_on_how_the_bytes_are_split(chunk_bytes in 1..400_usize) {
             let frames = [
                 frame(TEXT, b"a"),
                 frame(FIN | PING, b"p"),
@@ -353,12 +353,13 @@ mod tests {
             ]
             .concat();
 
-            prop_assert_eq!(read(&frames, at_once).unwrap(), read(&frames, usize::MAX).unwrap());
+            let unsplit = read(&frames, usize::MAX).unwrap();
+            prop_assert_eq!(read(&frames, chunk_bytes).unwrap(), unsplit);
         }
 
         #[test]
-        fn whatever_comes_is_read_or_refused(bytes: Vec<u8>, at_once in 1..9_usize) {
-            drop(read(&bytes.repeat(3), at_once));
+        fn any_bytes_are_read_or_rejected(bytes: Vec<u8>, chunk_bytes in 1..9_usize) {
+            drop(read(&bytes.repeat(3), chunk_bytes));
         }
     }
 }

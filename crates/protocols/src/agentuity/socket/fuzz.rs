@@ -17,13 +17,13 @@ const FRAMES: Bound = Bound {
 };
 
 #[test]
-fn frames_make_the_same_messages_in_whatever_pieces_they_come() {
+fn messages_do_not_depend_on_how_the_bytes_are_split() {
     fuzz("frames", |input| {
-        let read = |at_once: usize| {
+        let read = |chunk_bytes: usize| {
             FRAMES.hold(input.bytes().len(), || {
                 let mut reader = Reader::new(MAX_BYTES);
                 let mut lengths = Vec::new();
-                for piece in input.bytes().chunks(at_once) {
+                for piece in input.bytes().chunks(chunk_bytes) {
                     reader.push(piece);
                     loop {
                         match reader.next() {
@@ -37,13 +37,13 @@ fn frames_make_the_same_messages_in_whatever_pieces_they_come() {
             })
         };
 
-        let whole = read(input.bytes().len().max(1));
+        let unsplit = read(input.bytes().len().max(1));
 
-        let most_bytes = START_BYTES.max(MAX_BYTES as usize);
-        assert!(whole.0.iter().all(|bytes| *bytes <= most_bytes));
-        assert_eq!(read(1_021), whole);
+        let bytes_max = START_BYTES.max(MAX_BYTES as usize);
+        assert!(unsplit.0.iter().all(|bytes| *bytes <= bytes_max));
+        assert_eq!(read(1_021), unsplit);
         if input.bytes().len() <= 4_096 {
-            assert_eq!(read(1), whole);
+            assert_eq!(read(1), unsplit);
         }
     });
 }
@@ -58,7 +58,7 @@ fn bytes(message: &Message) -> usize {
 
 /// The input is an envelope, followed by a state and metadata to wrap.
 #[test]
-fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
+fn an_envelope_preserves_its_state() {
     fuzz("envelopes", |input| {
         let Some([envelope, state, metadata]) = input.parts() else {
             return;
@@ -82,8 +82,8 @@ fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
             return;
         };
         if let (Some(opened), Some(state)) = (json(&opened), json(state.as_str())) {
-            let found = opened.get("state").cloned();
-            assert_eq!(found.unwrap_or_else(|| serde_json::json!({})), state);
+            let read_back = opened.get("state").cloned();
+            assert_eq!(read_back.unwrap_or_else(|| serde_json::json!({})), state);
         }
     });
 }

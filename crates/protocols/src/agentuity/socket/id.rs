@@ -19,7 +19,7 @@ impl RequestId {
     }
 
     /// Finds the id at the beginning of a message, even if the rest is invalid.
-    pub(super) fn found_in(start: &[u8]) -> Option<Self> {
+    pub(super) fn find_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);
         // parsing fails at the end of `start`, if not earlier
@@ -60,11 +60,11 @@ mod tests {
     use super::*;
 
     fn found(start: &str) -> Option<String> {
-        RequestId::found_in(start.as_bytes()).map(|id| id.as_json().to_owned())
+        RequestId::find_in(start.as_bytes()).map(|id| id.as_json().to_owned())
     }
 
     #[test]
-    fn an_id_is_found_though_the_rest_is_cut_off_or_no_json() {
+    fn an_id_is_found_even_if_the_rest_is_truncated_or_invalid() {
         let id = Some("\"a-1\"".to_owned());
 
         assert_eq!(found(r#"{"id":"a-1","action":"save","data":{"user_da"#), id);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_none_is_told_without() {
+    fn no_id_is_found_if_it_is_missing_or_invalid() {
         let long = format!(r#"{{"id":"{}"}}"#, "a".repeat(ID_MAX_BYTES - 1));
 
         for start in [
@@ -91,6 +91,6 @@ mod tests {
         ] {
             assert_eq!(found(start), None, "{start}");
         }
-        assert_eq!(RequestId::found_in(b"{\"id\":\"\xff\"}"), None);
+        assert_eq!(RequestId::find_in(b"{\"id\":\"\xff\"}"), None);
     }
 }

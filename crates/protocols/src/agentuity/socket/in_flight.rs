@@ -17,7 +17,7 @@ type Job = LocalBoxFuture<'static, Done>;
 pub(super) struct InFlight {
     running: FuturesUnordered<Job>,
     /// Waiting jobs of each thread that has a running job.
-    lines: HashMap<ThreadId, VecDeque<Job>>,
+    queues: HashMap<ThreadId, VecDeque<Job>>,
     count: usize,
     bytes: usize,
 }
@@ -29,7 +29,7 @@ struct Done {
 }
 
 impl InFlight {
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         self.count < IN_FLIGHT_MAX && self.bytes < IN_FLIGHT_BYTES_MAX
     }
 
@@ -51,10 +51,10 @@ impl InFlight {
             job.await;
             Done { thread, bytes }
         });
-        match thread.map(|thread| (self.lines.contains_key(&thread), thread)) {
-            Some((true, thread)) => self.lines.entry(thread).or_default().push_back(job),
+        match thread.map(|thread| (self.queues.contains_key(&thread), thread)) {
+            Some((true, thread)) => self.queues.entry(thread).or_default().push_back(job),
             Some((false, thread)) => {
-                self.lines.insert(thread, VecDeque::new());
+                self.queues.insert(thread, VecDeque::new());
                 self.running.push(job);
             }
             None => self.running.push(job),
@@ -64,15 +64,15 @@ impl InFlight {
     /// Runs until at least one job is done. Never resolves if there are no jobs. Cancel-safe.
     pub(super) async fn settle(&mut self) {
         match self.running.next().await {
-            Some(done) => self.count_out(done),
+            Some(done) => self.remove_done(done),
             None => pending().await,
         }
         while let Some(Some(done)) = self.running.next().now_or_never() {
-            self.count_out(done);
+            self.remove_done(done);
         }
     }
 
-    fn count_out(&mut self, done: Done) {
+    fn remove_done(&mut self, done: Done) {
         self.count -= 1;
         self.bytes -= done.bytes;
         if let Some(thread) = done.thread {
@@ -87,9 +87,9 @@ impl InFlight {
     }
 
     fn advance(&mut self, thread: ThreadId) {
-        match self.lines.get_mut(&thread).and_then(VecDeque::pop_front) {
+        match self.queues.get_mut(&thread).and_then(VecDeque::pop_front) {
             Some(job) => self.running.push(job),
-            None => drop(self.lines.remove(&thread)),
+            None => drop(self.queues.remove(&thread)),
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn those_for_one_thread_wait_for_each_other_and_no_others_do() {
+    fn only_jobs_for_the_same_thread_wait_for_each_other() {
         let mut bench = Bench::default();
         let (one, other) = (Some(ThreadId::random()), Some(ThreadId::random()));
 
@@ -146,25 +146,25 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_until_there_are_too_many_or_too_much() {
+    fn capacity_ends_at_the_maximum_count_or_size() {
         let mut bench = Bench::default();
         let thread = Some(ThreadId::random());
 
         let jobs: Vec<_> = (0..IN_FLIGHT_MAX)
             .map(|_| {
-                assert!(bench.in_flight.has_room());
+                assert!(bench.in_flight.has_capacity());
                 bench.push(thread, "one")
             })
             .collect();
-        assert!(!bench.in_flight.has_room());
+        assert!(!bench.in_flight.has_capacity());
         drop(jobs);
         bench.begun();
         assert!(bench.in_flight.is_empty());
-        assert!(bench.in_flight.lines.is_empty());
-        assert!(bench.in_flight.has_room());
+        assert!(bench.in_flight.queues.is_empty());
+        assert!(bench.in_flight.has_capacity());
 
         let large = async { pending().await };
         bench.in_flight.push(thread, IN_FLIGHT_BYTES_MAX, large);
-        assert!(!bench.in_flight.has_room());
+        assert!(!bench.in_flight.has_capacity());
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
 /// Maximum size of a client's first message. An API key needs far less.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
-/// Number of bytes at the start of a rejected message in which its id is searched for. Clients write the id first.
+/// Size of the start of a rejected message that is searched for the id. Clients write the id first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;
@@ -17,20 +17,20 @@ pub(super) const IN_FLIGHT_MAX: usize = 128;
 /// Total size of unanswered requests per connection at which the server stops reading. The last request may exceed the
 /// limit.
 pub(super) const IN_FLIGHT_BYTES_MAX: usize = 32 * 1_048_576;
-/// Maximum total size of unsent answers per connection. A request whose answer does not fit stays in flight.
+/// Maximum total size of unsent answers per connection. If an answer does not fit, its request stays in flight.
 pub(super) const UNSENT_BYTES_MAX: usize = 1_048_576;
 /// Maximum number of bytes sent at a time. Small chunks let the server notice early that a client has stopped reading.
 pub(super) const CHUNK_BYTES: usize = 65_536;
 
 /// After a message larger than this, the connection yields to the worker's other tasks.
-pub(super) const TURN_BYTES: usize = 65_536;
+pub(super) const YIELD_BYTES: usize = 65_536;
 
 #[derive(Debug, Clone, Copy)]
 pub struct SocketTiming {
     /// Time limit for the first message.
     pub authentication: Duration,
-    /// Interval between pings. Pongs show how long a request may have been in flight, so keep the interval far below
-    /// the client's timeout.
+    /// Interval between pings. Must be far below the client's timeout, because pongs show how long a request may have
+    /// been in flight.
     pub ping: Duration,
     /// How long a client may be silent before the server considers it gone.
     pub silence: Duration,
@@ -41,7 +41,7 @@ pub struct SocketTiming {
     /// Time limit for requests in flight at shutdown.
     pub finish: Duration,
     /// How long the server waits for messages that a client sent before it received the close frame.
-    pub farewell: Duration,
+    pub close_grace: Duration,
 }
 
 impl SocketTiming {
@@ -52,6 +52,6 @@ impl SocketTiming {
         stuck: Duration::from_secs(30),
         client_timeout: Duration::from_secs(8),
         finish: Duration::from_secs(10),
-        farewell: Duration::from_secs(2),
+        close_grace: Duration::from_secs(2),
     };
 }

@@ -5,11 +5,10 @@
 //! run concurrently.
 //!
 //! Each socket runs as one task on the worker that accepted the connection. The task stops reading at 128 requests or
-//! 32 MiB of messages in flight. A request is in flight until there is room to send its answer. An invalid message is
-//! answered with an error and does not close the socket. Closing the socket would lose the client's other requests in
-//! flight, and clients reconnect only a few times.
+//! 32 MiB of messages in flight. A request is in flight until its answer fits in the outbox (1 MiB of unsent answers).
+//! An invalid message is answered with an error and does not close the socket, because that would lose the client's
+//! other requests in flight, and clients reconnect only a few times.
 
-mod answering;
 mod authentication;
 mod connection;
 mod counters;
@@ -28,6 +27,7 @@ mod oversize;
 mod pings;
 mod reply;
 mod request;
+mod responder;
 mod silence;
 mod upgrade;
 

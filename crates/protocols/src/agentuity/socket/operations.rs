@@ -8,7 +8,7 @@ use threadkeep_domain::{Json, Key, Mismatch, Operation, Value};
 
 /// Smallest number that means "no limit": 2^53. No array is that long, and the client's arithmetic cannot distinguish
 /// 2^53 from the next whole number.
-const NO_BOUND: f64 = 9_007_199_254_740_992.0;
+const NO_LIMIT: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,7 +90,7 @@ impl Step<'_> {
         };
         // strings such as "inf" fail, because `json` includes their quotes
         let number: f64 = json.get().parse().map_err(|_| OperationFault::MaxRecords)?;
-        Ok((number < NO_BOUND).then_some(number.max(0.0) as u64))
+        Ok((number < NO_LIMIT).then_some(number.max(0.0) as u64))
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_without_a_value_pushes_null_and_skips_what_is_no_array() {
+    fn a_push_without_a_value_pushes_null_and_skips_non_arrays() {
         let push = read(r#"{"op":"push","key":""}"#);
 
         let Ok(Operation::Push {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_any_number() {
+    fn max_records_accepts_any_number() {
         for (number, bound) in [
             ("3", Some(3)),
             ("2.9", Some(2)),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_operation_is_told_why() {
+    fn an_invalid_operation_is_rejected_with_the_reason() {
         for (json, why) in [
             ("7", "it does not have the shape of an operation"),
             (r#"["clear"]"#, "it does not have the shape of an operation"),

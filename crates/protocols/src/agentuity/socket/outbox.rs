@@ -14,51 +14,49 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, UNSENT_BYTES_MAX};
 
-/// Queues the frames of one connection. An answer waits until there is room for it. Until then, its request counts as
-/// in flight.
+/// Queues the frames of one connection. An answer waits until it fits. Until then, its request counts as in flight.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
-    room: Arc<Semaphore>,
-    moved: Rc<Cell<Instant>>,
+    free_bytes: Arc<Semaphore>,
+    last_progress: Rc<Cell<Instant>>,
 }
 
-/// The unsent part of a frame, and the permits for the frame's room in the outbox.
+/// The unsent part of a frame, and one permit for each byte of its estimated size.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
-    _room: Option<OwnedSemaphorePermit>,
+    _permits: Option<OwnedSemaphorePermit>,
 }
 
 struct Sending {
     frames: UnboundedReceiver<Frame>,
     frame: Option<Frame>,
-    moved: Rc<Cell<Instant>>,
+    last_progress: Rc<Cell<Instant>>,
 }
 
 pub(super) fn outbox() -> (Outbox, impl Stream<Item = Bytes>) {
     let (sender, frames) = unbounded_channel();
-    let moved = Rc::new(Cell::new(Instant::now()));
+    let last_progress = Rc::new(Cell::new(Instant::now()));
     let sending = Sending {
         frames,
         frame: None,
-        moved: Rc::clone(&moved),
+        last_progress: Rc::clone(&last_progress),
     };
     let outbox = Outbox {
         frames: RefCell::new(Some(sender)),
-        room: Arc::new(Semaphore::new(UNSENT_BYTES_MAX)),
-        moved,
+        free_bytes: Arc::new(Semaphore::new(UNSENT_BYTES_MAX)),
+        last_progress,
     };
     (outbox, unfold(sending, Sending::next))
 }
 
 impl Outbox {
-    /// Sends a text frame once there is room for `about_bytes` bytes, the approximate size of the frame. Calls `make`
-    /// only then, so a waiting frame takes no memory.
+    /// Sends the text frame that `make` builds, or drops it if the outbox is closed.
     ///
-    /// Drops the frame if the outbox is closed.
-    pub(super) async fn text(&self, about_bytes: usize, make: impl FnOnce() -> String) {
-        self.send(OpCode::Text, about_bytes, || make().into_bytes())
+    /// Waits until `estimated_bytes` bytes are free. Calls `make` only then, so that a waiting frame takes no memory.
+    pub(super) async fn text(&self, estimated_bytes: usize, make: impl FnOnce() -> String) {
+        self.send(OpCode::Text, estimated_bytes, || make().into_bytes())
             .await;
     }
 
@@ -69,25 +67,25 @@ impl Outbox {
     async fn send<B: AsRef<[u8]>>(
         &self,
         kind: OpCode,
-        about_bytes: usize,
+        estimated_bytes: usize,
         make: impl FnOnce() -> B,
     ) {
         if !self.is_waiting() {
-            self.moved.set(Instant::now());
+            self.last_progress.set(Instant::now());
         }
-        let bytes = about_bytes.clamp(1, UNSENT_BYTES_MAX) as u32;
-        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
-        if let Ok(room) = room {
+        let bytes = estimated_bytes.clamp(1, UNSENT_BYTES_MAX) as u32;
+        let permits = Arc::clone(&self.free_bytes).acquire_many_owned(bytes).await;
+        if let Ok(permits) = permits {
             let mut frame = BytesMut::new();
             Parser::write_message(&mut frame, make(), kind, true, false);
-            self.put(frame, Some(room));
+            self.put(frame, Some(permits));
         }
     }
 
-    /// Sends a ping after all earlier frames. Pings do not wait for room, because there is at most one per answer, plus
-    /// one per interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for free bytes, because there is at most one per
+    /// answer, plus one per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
-        if self.room.is_closed() {
+        if self.free_bytes.is_closed() {
             return;
         }
         let mut frame = BytesMut::new();
@@ -95,12 +93,12 @@ impl Outbox {
         self.put(frame, None);
     }
 
-    /// Sends the close frame, unless it was already sent. Drops the text frames that are still waiting for room.
+    /// Sends the close frame, unless it was already sent. Drops the frames that still wait for free bytes.
     pub(super) fn close(&self, reason: Option<CloseReason>) {
-        if self.room.is_closed() {
+        if self.free_bytes.is_closed() {
             return;
         }
-        self.room.close();
+        self.free_bytes.close();
         let mut frame = BytesMut::new();
         Parser::write_close(&mut frame, reason, false);
         self.put(frame, None);
@@ -108,23 +106,23 @@ impl Outbox {
 
     /// Ends the connection once all frames are sent.
     pub(super) fn end(&self) {
-        self.room.close();
+        self.free_bytes.close();
         self.frames.take();
     }
 
     /// Returns the time at which the client last read part of a frame, or `None` if no frame is waiting.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
-        self.is_waiting().then(|| self.moved.get())
+        self.is_waiting().then(|| self.last_progress.get())
     }
 
     fn is_waiting(&self) -> bool {
-        self.room.available_permits() < UNSENT_BYTES_MAX
+        self.free_bytes.available_permits() < UNSENT_BYTES_MAX
     }
 
-    fn put(&self, frame: BytesMut, room: Option<OwnedSemaphorePermit>) {
+    fn put(&self, frame: BytesMut, permits: Option<OwnedSemaphorePermit>) {
         let frame = Frame {
             bytes: frame.freeze(),
-            _room: room,
+            _permits: permits,
         };
         if let Some(frames) = &*self.frames.borrow() {
             // fails only if the client is gone
@@ -143,7 +141,7 @@ impl Sending {
         if !frame.bytes.is_empty() {
             self.frame = Some(frame);
         }
-        self.moved.set(Instant::now());
+        self.last_progress.set(Instant::now());
         Some((chunk, self))
     }
 }

@@ -75,7 +75,7 @@ impl Head {
         DroppedPayload {
             frame,
             head: self,
-            left: self.payload_bytes,
+            remaining: self.payload_bytes,
             start: BytesMut::new(),
         }
     }
@@ -85,23 +85,24 @@ impl Head {
 pub(super) struct DroppedPayload {
     frame: Frame,
     head: Head,
-    left: u64,
+    remaining: u64,
     start: BytesMut,
 }
 
 impl DroppedPayload {
     /// Drops the received part of the payload. Returns whether the payload is complete.
     pub(super) fn drop_payload(&mut self, unread: &mut BytesMut) -> bool {
-        let here = usize::try_from(self.left).map_or(unread.len(), |left| left.min(unread.len()));
-        let wanted = START_BYTES.saturating_sub(self.start.len()).min(here);
+        let remaining = usize::try_from(self.remaining).unwrap_or(usize::MAX);
+        let available = remaining.min(unread.len());
+        let copied = START_BYTES.saturating_sub(self.start.len()).min(available);
         let index = self.start.len();
-        self.start.extend_from_slice(&unread[..wanted]);
+        self.start.extend_from_slice(&unread[..copied]);
         for (at, byte) in self.start.iter_mut().enumerate().skip(index) {
             *byte ^= self.head.mask[at % 4];
         }
-        unread.advance(here);
-        self.left -= here as u64;
-        self.left == 0
+        unread.advance(available);
+        self.remaining -= available as u64;
+        self.remaining == 0
     }
 
     /// Returns the frame with the beginning of its payload, and the size of the complete payload.

@@ -1,8 +1,8 @@
 //! Sends pings, and derives from the pongs when messages were sent and received.
 //!
 //! Both sides process messages in order. A message that follows a pong was therefore sent after the ping. A client that
-//! answers a ping has received everything that was sent before the ping. Nothing else shows how long a request was in
-//! flight, or whether an answer arrived while the client was still waiting for it.
+//! answers a ping has received everything that was sent before the ping. The protocol has no other sign of how long a
+//! request was in flight, or of whether an answer arrived before the client gave up.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub(super) struct Pings {
     sent_after: Instant,
     unanswered: VecDeque<(u64, Instant)>,
     /// Receipts for answers, each with the number of the first ping after the answer.
-    given: VecDeque<(u64, Receipt)>,
+    unconfirmed: VecDeque<(u64, Receipt)>,
 }
 
 impl Pings {
@@ -33,20 +33,20 @@ impl Pings {
             last_sent: now,
             sent_after: now,
             unanswered: VecDeque::new(),
-            given: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
         }
     }
 
     /// Records an answer, which the pong to the next ping will confirm.
-    pub(super) fn give(&mut self, receipt: Receipt) {
-        if self.given.len() == UNCONFIRMED_MAX {
-            self.given.pop_front();
+    pub(super) fn record_answer(&mut self, receipt: Receipt) {
+        if self.unconfirmed.len() == UNCONFIRMED_MAX {
+            self.unconfirmed.pop_front();
         }
-        self.given.push_back((self.next, receipt));
+        self.unconfirmed.push_back((self.next, receipt));
     }
 
     pub(super) fn has_unconfirmed(&self) -> bool {
-        let last = self.given.back();
+        let last = self.unconfirmed.back();
         last.is_some_and(|(number, _)| *number == self.next)
     }
 
@@ -62,7 +62,7 @@ impl Pings {
     }
 
     /// Returns the answers that `pong` confirms. One pong can answer several pings, or none (RFC 6455, section 5.5.3).
-    pub(super) fn answered(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
+    pub(super) fn confirm(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
         let index = self
             .unanswered
             .iter()
@@ -72,9 +72,13 @@ impl Pings {
             let (number, sent) = self.unanswered[index];
             self.unanswered.drain(..=index);
             self.sent_after = sent;
-            received = self.given.partition_point(|(first, _)| *first <= number);
+            received = self
+                .unconfirmed
+                .partition_point(|(first, _)| *first <= number);
         }
-        self.given.drain(..received).map(|(_, receipt)| receipt)
+        self.unconfirmed
+            .drain(..received)
+            .map(|(_, receipt)| receipt)
     }
 
     pub(super) fn last_sent(&self) -> Instant {
@@ -92,11 +96,11 @@ mod tests {
     use super::*;
 
     fn answer(pings: &mut Pings, pong: &[u8]) -> usize {
-        pings.answered(pong).count()
+        pings.confirm(pong).count()
     }
 
     #[test]
-    fn what_comes_after_a_pong_was_sent_after_its_ping() {
+    fn messages_after_a_pong_were_sent_after_its_ping() {
         let mut pings = Pings::new();
         let begun = pings.sent_after();
 
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pings_that_nobody_answers_are_forgotten() {
+    fn the_oldest_unanswered_pings_are_forgotten() {
         let mut pings = Pings::new();
 
         let first = pings.send();

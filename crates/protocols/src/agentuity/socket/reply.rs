@@ -17,8 +17,8 @@ pub(super) fn done(id: &RequestId, thread: Option<(String, Json)>) -> String {
 
 fn restored(id: &RequestId, state: &str, metadata: &str) -> String {
     // assumes that one byte in eight is a quote that must be escaped
-    let room = (state.len() + metadata.len()) / 8 * 9 + 128;
-    let mut text = String::with_capacity(room);
+    let capacity = (state.len() + metadata.len()) / 8 * 9 + 128;
+    let mut text = String::with_capacity(capacity);
     text.push_str(r#"{"id":"#);
     text.push_str(id.as_json());
     text.push_str(r#","success":true,"data":"#);

@@ -77,7 +77,7 @@ impl Request {
     /// Parses a message. A state may have up to `max_keys` keys.
     pub(super) fn read(text: &[u8], max_keys: u32) -> Result<Self, Unreadable> {
         let unreadable = |why| Unreadable {
-            id: RequestId::found_in(text),
+            id: RequestId::find_in(text),
             why,
         };
         // RFC 6455, section 8.1, requires closing the connection, but that would lose the requests in flight
@@ -126,10 +126,10 @@ impl Data<'_> {
         let missing = RequestError::Missing("operations");
         let operations = read_operations(self.operations.as_deref().ok_or(missing)?)?;
         let metadata = self.read_metadata()?;
-        let says_nothing = operations.is_empty() && metadata.is_none();
+        let is_empty = operations.is_empty() && metadata.is_none();
         Ok(Action::Merge {
             operations,
-            metadata: metadata.or_else(|| says_nothing.then(Json::empty_object)),
+            metadata: metadata.or_else(|| is_empty.then(Json::empty_object)),
         })
     }
 

@@ -2,44 +2,44 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::answering::Desk;
 use super::limits::SocketTiming;
+use super::responder::Responder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Ping,
-    /// The connection is lost.
-    Gone,
+    /// The client was silent for too long.
+    Silent,
     Stuck,
 }
 
-/// Measures how long a client has been silent.
+/// Decides when to ping a client, and when to disconnect it.
 #[derive(Debug)]
 pub(super) struct Silence {
     timing: SocketTiming,
-    heard: Instant,
+    last_activity: Instant,
     alarm: Pin<Box<Sleep>>,
 }
 
 impl Silence {
     pub(super) fn new(timing: SocketTiming) -> Self {
-        let heard = Instant::now();
+        let last_activity = Instant::now();
         Self {
             timing,
-            heard,
-            alarm: Box::pin(sleep_until(heard + timing.ping)),
+            last_activity,
+            alarm: Box::pin(sleep_until(last_activity + timing.ping)),
         }
     }
 
     /// Records that a message arrived, or that the server has paused reading.
-    pub(super) fn heard(&mut self) {
-        self.heard = Instant::now();
+    pub(super) fn record_activity(&mut self) {
+        self.last_activity = Instant::now();
     }
 
     /// Waits until an action is due. Cancel-safe.
-    pub(super) async fn due(&mut self, desk: &Desk) -> Due {
+    pub(super) async fn due(&mut self, responder: &Responder) -> Due {
         loop {
-            let (due, at) = self.next(desk);
+            let (due, at) = self.next(responder);
             if at <= Instant::now() {
                 return due;
             }
@@ -51,15 +51,15 @@ impl Silence {
         }
     }
 
-    fn next(&self, desk: &Desk) -> (Due, Instant) {
-        let ping = desk.pings.borrow().last_sent() + self.timing.ping;
-        let gone = self.heard + self.timing.silence;
-        let first = if gone < ping {
-            (Due::Gone, gone)
+    fn next(&self, responder: &Responder) -> (Due, Instant) {
+        let ping = responder.pings.borrow().last_sent() + self.timing.ping;
+        let silent = self.last_activity + self.timing.silence;
+        let first = if silent < ping {
+            (Due::Silent, silent)
         } else {
             (Due::Ping, ping)
         };
-        let stuck = desk.outbox.stuck_since();
+        let stuck = responder.outbox.stuck_since();
         let stuck = stuck.map(|since| since + self.timing.stuck);
         match stuck.filter(|stuck| *stuck < first.1) {
             Some(stuck) => (Due::Stuck, stuck),

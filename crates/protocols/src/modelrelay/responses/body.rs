@@ -11,11 +11,10 @@ use crate::object::Object;
 use threadkeep_domain::{Json, ResponseId, ResponseLimits};
 use threadkeep_responses::{Parameters, Protocol, ResponseRequest, ToolChoice};
 
-/// Maximum size of a model name in bytes.
-const MODEL_MAX: usize = 128;
-/// Maximum number of stop sequences, and of characters in each.
+const MODEL_BYTES_MAX: usize = 128;
+/// Maximum number of stop sequences.
 const STOPS_MAX: usize = 8;
-const STOP_MAX: usize = 128;
+const STOP_CHARS_MAX: usize = 128;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,10 +93,10 @@ impl ResponsesBody {
         let has_history = self.threadkeep.as_ref().is_some_and(|own| own.0.history);
         let ids = [&self.state_id, &self.session_id, &self.run_id];
         let context = Context::read(ids.map(|id| id.as_deref()), has_history)?;
-        let is_named = |name: &String| (1..=MODEL_MAX).contains(&name.len());
+        let is_named = |name: &String| (1..=MODEL_BYTES_MAX).contains(&name.len());
         let Some(model) = self.model.clone().filter(is_named) else {
-            let wanted = format!("the name of a model, of 1 to {MODEL_MAX} bytes");
-            return Err(invalid("model", &wanted));
+            let expected = format!("the name of a model, of 1 to {MODEL_BYTES_MAX} bytes");
+            return Err(invalid("model", &expected));
         };
         let tools = Tools::read(self.tools.as_deref().unwrap_or_default())?;
         let choice = tools.choice(self.tool_choice.as_ref().map(|choice| &choice.0))?;
@@ -130,10 +129,10 @@ impl ResponsesBody {
             return Err(invalid("temperature", "a number"));
         }
         let stop = self.stop.as_deref().unwrap_or_default();
-        let is_legal = |text: &String| (1..=STOP_MAX).contains(&text.chars().count());
+        let is_legal = |text: &String| (1..=STOP_CHARS_MAX).contains(&text.chars().count());
         if stop.len() > STOPS_MAX || !stop.iter().all(is_legal) {
-            let wanted = format!("at most {STOPS_MAX} texts of 1 to {STOP_MAX} characters");
-            return Err(invalid("stop", &wanted));
+            let expected = format!("at most {STOPS_MAX} texts of 1 to {STOP_CHARS_MAX} characters");
+            return Err(invalid("stop", &expected));
         }
         let text = self
             .output_format
@@ -159,8 +158,8 @@ impl OutputFormat {
                 return Err(invalid("output_format.json_schema", "a schema with a name"));
             }
             _ => {
-                let wanted = "text, or json_schema with a schema";
-                return Err(invalid("output_format.type", wanted));
+                let expected = "text, or json_schema with a schema";
+                return Err(invalid("output_format.type", expected));
             }
         };
         let given = schema.schema.as_deref().map_or("{}", RawValue::get);
@@ -193,7 +192,7 @@ impl ParsedRequest {
         let echo = serde_json::to_string(&echo).expect("an echo has text for keys");
         ResponseRequest {
             protocol: Protocol::ModelRelay,
-            context: self.context.of_turn(),
+            context: self.context.for_response(),
             model: self.model,
             input: self.input.items(&options.id, options.created_ms),
             instructions: self.input.instructions,
@@ -210,7 +209,7 @@ impl ParsedRequest {
             continued: None,
             is_streamed: options.is_streamed,
             is_background: false,
-            // the response is not stored for later reads; only a repeated request can get it
+            // later reads cannot get the response; only a repeated request can
             is_kept: false,
             is_repeatable: options.is_repeatable,
             created_ms: options.created_ms,

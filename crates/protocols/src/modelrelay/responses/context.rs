@@ -5,9 +5,9 @@ use crate::modelrelay::error::wrong_body;
 use crate::modelrelay::{ModelRelay, RelayError};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_responses::ResponseContext;
-use threadkeep_service::Making;
+use threadkeep_service::Creation;
 
-/// The place where the tools of a response keep state. Without a context, that state is lost when the response ends. If
+/// Where the tools of a response keep state. With [`Self::Nothing`], the state is discarded when the response ends. If
 /// `has_history` is true, the response continues the messages of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Context {
@@ -43,7 +43,7 @@ impl Context {
     }
 
     /// Converts the context for the model loop.
-    pub(super) fn of_turn(self) -> ResponseContext {
+    pub(super) fn for_response(self) -> ResponseContext {
         match self {
             Self::Nothing => ResponseContext::Nothing,
             Self::Session {
@@ -53,12 +53,11 @@ impl Context {
         }
     }
 
-    /// Returns the scope of the response, which need not exist. Without a context, nothing is ever written to the
-    /// scope.
+    /// Returns the scope of the response, which need not exist. For [`Self::Nothing`], the scope stays empty.
     pub(super) async fn scope(
         self,
         relay: &ModelRelay,
-        making: &Making,
+        making: &Creation,
     ) -> Result<ScopeId, RelayError> {
         Ok(match self {
             Self::Nothing => relay.sessions.scope(making.id),

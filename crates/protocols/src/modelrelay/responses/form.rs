@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_known_type_counts() {
+    fn the_first_known_media_type_in_accept_is_used() {
         for (accept, form) in [
             ("", Form::Whole),
             ("*/*", Form::Whole),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::tools::name_there;
+use super::tools::upstream_name;
 use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
@@ -14,8 +14,7 @@ use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 /// Maximum number of messages in one input, and maximum number of items after conversion. One history write, which also
 /// includes the output, may contain up to 1,000 items.
 pub(super) const INPUT_MAX: usize = 400;
-/// Maximum number of characters in the id of a call.
-const CALL_ID_MAX: usize = 256;
+const CALL_ID_BYTES_MAX: usize = 256;
 
 /// A message. Unknown members are ignored.
 #[derive(Deserialize)]
@@ -85,8 +84,8 @@ impl Input {
             items.extend(of_message);
         }
         if items.len() > INPUT_MAX {
-            let wanted = format!("a list of at most {INPUT_MAX} messages and calls");
-            return Err(invalid("input", &wanted));
+            let expected = format!("a list of at most {INPUT_MAX} messages and calls");
+            return Err(invalid("input", &expected));
         }
         let leading = items.iter().take_while(|item| is_of_system(item)).count();
         // a model needs an input, so system messages become the input if there are no other messages
@@ -126,18 +125,18 @@ fn check(message: &RawValue, at: &str) -> Result<(), RelayError> {
     let message: Object<Message> = match serde_json::from_str(message.get()) {
         Ok(message) => message,
         Err(error) => {
-            let error = crate::modelrelay::bodies::wrong(&error.to_string());
+            let error = crate::modelrelay::bodies::redacted(&error.to_string());
             return Err(RelayError::Validation(format!("{at}: {error}")));
         }
     };
     let Object(message) = message;
-    let place = |name: &str| format!("{at}.{name}");
+    let path = |name: &str| format!("{at}.{name}");
     if message.kind != "message" {
-        return Err(invalid(&place("type"), "message"));
+        return Err(invalid(&path("type"), "message"));
     }
     let role = message.role.as_deref();
     let Some(role @ ("system" | "user" | "assistant" | "tool")) = role else {
-        return Err(invalid(&place("role"), "system, user, assistant or tool"));
+        return Err(invalid(&path("role"), "system, user, assistant or tool"));
     };
     let parts = message.content.iter().flat_map(|parts| parts.iter());
     for (index, Object(part)) in parts.enumerate() {
@@ -147,44 +146,44 @@ fn check(message: &RawValue, at: &str) -> Result<(), RelayError> {
             _ => false,
         };
         if index >= INPUT_MAX || !is_read {
-            let wanted = "a text, or a file of the user, among at most 400 parts";
-            return Err(invalid(&format!("{at}.content[{index}]"), wanted));
+            let expected = "a text, or a file of the user, among at most 400 parts";
+            return Err(invalid(&format!("{at}.content[{index}]"), expected));
         }
     }
     let calls = message.tool_calls.iter().flat_map(|calls| calls.iter());
     for (index, Object(call)) in calls.enumerate() {
-        let place = format!("{at}.tool_calls[{index}]");
+        let path = format!("{at}.tool_calls[{index}]");
         if role != "assistant" {
-            return Err(invalid(&place, "in a message of the assistant"));
+            return Err(invalid(&path, "in a message of the assistant"));
         }
-        check_call_id(&call.id, &format!("{place}.id"))?;
+        check_call_id(&call.id, &format!("{path}.id"))?;
         let Some(Object(function)) = call.function.as_ref().filter(|_| call.kind == "function")
         else {
-            return Err(invalid(&place, "a call of a function"));
+            return Err(invalid(&path, "a call of a function"));
         };
-        if name_there(&function.name).is_none() {
-            return Err(invalid(&place, "a call of a function by its name"));
+        if upstream_name(&function.name).is_none() {
+            return Err(invalid(&path, "a call of a function by its name"));
         }
     }
     match (&message.tool_call_id, role) {
-        (Some(id), "tool") => check_call_id(id, &place("tool_call_id")),
-        (None, "tool") => Err(invalid(&place("tool_call_id"), "the id of a call")),
+        (Some(id), "tool") => check_call_id(id, &path("tool_call_id")),
+        (None, "tool") => Err(invalid(&path("tool_call_id"), "the id of a call")),
         _ => Ok(()),
     }
 }
 
 fn check_call_id(id: &str, at: &str) -> Result<(), RelayError> {
-    match (1..=CALL_ID_MAX).contains(&id.len()) {
+    match (1..=CALL_ID_BYTES_MAX).contains(&id.len()) {
         true => Ok(()),
         false => {
-            let wanted = format!("1 to {CALL_ID_MAX} bytes");
-            Err(invalid(at, &wanted))
+            let expected = format!("1 to {CALL_ID_BYTES_MAX} bytes");
+            Err(invalid(at, &expected))
         }
     }
 }
 
-pub(super) fn invalid(at: &str, wanted: &str) -> RelayError {
-    RelayError::Validation(format!("{at} must be {wanted}"))
+pub(super) fn invalid(at: &str, expected: &str) -> RelayError {
+    RelayError::Validation(format!("{at} must be {expected}"))
 }
 
 fn is_of_system(item: &Json) -> bool {

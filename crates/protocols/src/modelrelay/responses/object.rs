@@ -99,12 +99,12 @@ fn citations(outcome: &Outcome) -> Vec<Value> {
     let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();
     let searches = searches.filter(|call| call.call.name == name);
-    let mut known = HashSet::new();
+    let mut seen = HashSet::new();
     let mut citations = Vec::new();
     for result in searches.filter_map(|call| call.result()) {
         let pages = result["results"].as_array();
         for page in pages.into_iter().flatten() {
-            if known.insert(page["url"].to_string()) {
+            if seen.insert(page["url"].to_string()) {
                 citations.push(json!({"title": page["title"], "url": page["url"]}));
             }
         }

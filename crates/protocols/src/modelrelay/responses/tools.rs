@@ -20,7 +20,7 @@ use threadkeep_service::tools::{StatelessTool, Tool};
 /// Maximum number of tools in a request. Providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
 /// Maximum size of a name in bytes. All models accept names of this size.
-const NAME_MAX: usize = 64;
+const NAME_BYTES_MAX: usize = 64;
 /// Label of the server's own tools. Clients of this protocol never see it.
 const LABEL: &str = "threadkeep";
 
@@ -68,18 +68,18 @@ enum Runner {
     Client,
 }
 
-/// Returns the name without dots under which models see a function, or `None` if `name` is invalid.
-pub(super) fn name_there(name: &str) -> Option<String> {
+/// Returns `name` with underscores instead of dots, as models see it, or `None` if `name` is invalid.
+pub(super) fn upstream_name(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
+    let is_legal = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
     is_legal.then(|| name.replace('.', "_"))
 }
 
 impl Tools {
     pub(super) fn read(list: &[Object<GivenTool>]) -> Result<Self, RelayError> {
         if list.len() > TOOLS_MAX {
-            let wanted = format!("a list of at most {TOOLS_MAX} tools");
-            return Err(invalid("tools", &wanted));
+            let expected = format!("a list of at most {TOOLS_MAX} tools");
+            return Err(invalid("tools", &expected));
         }
         let mut tools = Self::default();
         for (index, Object(tool)) in list.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Tools {
             "image_generation" => {
                 let name = StatelessTool::ImageGeneration.as_str();
                 if self.has(name) {
-                    return Err(twice(at, name));
+                    return Err(duplicate_name(at, name));
                 }
                 self.stateless.typed.push(StatelessTool::ImageGeneration);
                 return Ok(());
@@ -109,16 +109,16 @@ impl Tools {
             return Err(invalid(&format!("{at}.function"), "an object"));
         };
         let given = function.name.as_deref().unwrap_or_default();
-        let Some(name) = name_there(given) else {
-            let wanted = format!("1 to {NAME_MAX} of A-Z, a-z, 0-9, '_', '-' and '.'");
-            return Err(invalid(&format!("{at}.function.name"), &wanted));
+        let Some(name) = upstream_name(given) else {
+            let expected = format!("1 to {NAME_BYTES_MAX} of A-Z, a-z, 0-9, '_', '-' and '.'");
+            return Err(invalid(&format!("{at}.function.name"), &expected));
         };
         let parameters = function.parameters.as_deref().map(RawValue::get);
         if parameters.is_some_and(|parameters| !parameters.starts_with('{')) {
             return Err(invalid(&format!("{at}.function.parameters"), "an object"));
         }
         if self.has(&name) {
-            return Err(twice(at, &name));
+            return Err(duplicate_name(at, &name));
         }
         if given != name {
             self.names.insert(name.clone(), given.to_owned());
@@ -181,7 +181,7 @@ impl Tools {
                 Err(invalid("tool_choice.type", "auto or none without tools"))
             }
             ("required", None) => Ok(ToolChoice::Required),
-            ("required", Some(name)) => match name_there(name).filter(|name| self.has(name)) {
+            ("required", Some(name)) => match upstream_name(name).filter(|name| self.has(name)) {
                 Some(name) => Ok(ToolChoice::Function(name)),
                 None => Err(invalid("tool_choice.function", "one of the tools")),
             },
@@ -200,7 +200,7 @@ fn runner_of(name: &str) -> Runner {
     state.or_else(stateless).unwrap_or(Runner::Client)
 }
 
-fn twice(at: &str, name: &str) -> RelayError {
+fn duplicate_name(at: &str, name: &str) -> RelayError {
     RelayError::Validation(format!("{at}: two tools are called {name}"))
 }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_runs_its_own_tools_by_either_name_and_the_client_all_others() {
+    fn the_server_runs_its_own_tools_and_the_client_runs_the_rest() {
         let list = ["kv.write", "tasks_read", "fs.search", "look"].map(function);
         let tools = read(&format!("[{}]", list.join(","))).unwrap();
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(names(&tools.definitions), ["kv_write", "tasks_read"]);
         assert_eq!(names(&tools.functions), ["fs_search", "look"]);
         let differing = [("fs_search", "fs.search"), ("kv_write", "kv.write")];
-        let differing = differing.map(|(there, here)| (there.to_owned(), here.to_owned()));
+        let differing = differing.map(|(upstream, own)| (upstream.to_owned(), own.to_owned()));
         assert_eq!(tools.names, differing.into());
         let choice = |kind: &str, function: Option<&str>| {
             let choice = GivenChoice {
@@ -251,8 +251,8 @@ mod tests {
             };
             tools.choice(Some(&choice)).ok()
         };
-        let wanted = ToolChoice::Function("kv_write".into());
-        assert_eq!(choice("required", Some("kv.write")), Some(wanted));
+        let expected = ToolChoice::Function("kv_write".into());
+        assert_eq!(choice("required", Some("kv.write")), Some(expected));
         assert_eq!(choice("required", None), Some(ToolChoice::Required));
         for (kind, function) in [
             ("required", Some("kv_read")),
@@ -264,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_nobody_here_runs_are_refused() {
-        for (tools, said) in [
+    fn unsupported_tools_are_rejected() {
+        for (tools, message) in [
             (r#"[{"type":"web"}]"#.to_owned(), "only providers run"),
             (
                 r#"[{"type":"x_search","x_search":{}}]"#.to_owned(),
@@ -296,7 +296,7 @@ mod tests {
             ),
         ] {
             let error = read(&tools).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 }

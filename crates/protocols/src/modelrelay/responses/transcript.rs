@@ -40,8 +40,8 @@ pub(super) struct Transcript {
 #[derive(Debug, Default)]
 struct Attempt {
     /// The text that the reader has received from this attempt, or from the interrupted attempt before it.
-    told: String,
-    /// Number of bytes of `told` that this attempt has repeated. `None` once `told` is this attempt's own text.
+    received: String,
+    /// Number of bytes of `received` that this attempt has repeated. `None` once `received` is this attempt's own text.
     repeated: Option<usize>,
     /// True if the attempt was interrupted, so that the next text belongs to a new attempt.
     is_broken: bool,
@@ -112,8 +112,8 @@ impl Transcript {
 
     fn event(&mut self, event: &ResponseEvent) -> Vec<Line> {
         match event {
-            ResponseEvent::TextDelta { place, delta }
-                if matches!(place.kind, TextKind::Text | TextKind::Refusal)
+            ResponseEvent::TextDelta { text_ref, delta }
+                if matches!(text_ref.kind, TextKind::Text | TextKind::Refusal)
                     && !self.echo.is_json =>
             {
                 let text = self.attempt.add(delta);
@@ -206,13 +206,13 @@ impl Attempt {
     /// Adds text. Returns the part that the reader has not received yet.
     fn add(&mut self, delta: &str) -> Option<String> {
         if std::mem::take(&mut self.is_broken) {
-            self.repeated = (!self.told.is_empty()).then_some(0);
+            self.repeated = (!self.received.is_empty()).then_some(0);
         }
         let Some(repeated) = self.repeated else {
-            self.told.push_str(delta);
+            self.received.push_str(delta);
             return Some(delta.to_owned());
         };
-        let rest = &self.told[repeated..];
+        let rest = &self.received[repeated..];
         if rest.starts_with(delta) {
             self.repeated = Some(repeated + delta.len());
             return None;
@@ -220,26 +220,28 @@ impl Attempt {
         self.repeated = None;
         if let Some(new) = delta.strip_prefix(rest) {
             let new = new.to_owned();
-            self.told.push_str(&new);
+            self.received.push_str(&new);
             return Some(new);
         }
-        self.told.truncate(repeated);
-        self.told.push_str(delta);
-        Some(format!("{GAP}{}", self.told))
+        self.received.truncate(repeated);
+        self.received.push_str(delta);
+        Some(format!("{GAP}{}", self.received))
     }
 
-    /// Marks the attempt as interrupted. If the attempt has only repeated earlier text so far, `told` keeps that text.
+    /// Marks the attempt as interrupted. If it has only repeated earlier text so far, `received` keeps that text.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
 
     /// Completes the attempt. Returns the part that the reader has not received yet.
     fn end(&mut self) -> Option<String> {
-        let Self { told, repeated, .. } = std::mem::take(self);
+        let Self {
+            received, repeated, ..
+        } = std::mem::take(self);
         let repeated = repeated?;
         // true if this attempt ended within the text that it repeated
-        let is_shorter = (1..told.len()).contains(&repeated);
-        is_shorter.then(|| format!("{GAP}{}", &told[..repeated]))
+        let is_shorter = (1..received.len()).contains(&repeated);
+        is_shorter.then(|| format!("{GAP}{}", &received[..repeated]))
     }
 }
 
@@ -266,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_written_again_goes_on_where_it_broke_off() {
-        for (again, told) in [
+    fn a_repeated_text_continues_where_the_stream_broke_off() {
+        for (again, expected) in [
             (
                 &["One ", "two ", "three"][..],
                 &["One ", "tw", "o ", "three"][..],
@@ -281,7 +283,7 @@ mod tests {
             (&[], &["One ", "tw"]),
         ] {
             let all = deltas(&[(&["One ", "tw"], true), (again, false)]);
-            assert_eq!(all, told, "{again:?}");
+            assert_eq!(all, expected, "{again:?}");
         }
         let twice = deltas(&[(&["a", "b"], true), (&["a"], true), (&["a", "bc"], false)]);
         assert_eq!(twice, ["a", "b", "c"]);

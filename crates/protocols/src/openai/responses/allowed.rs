@@ -19,8 +19,8 @@ impl Tools {
             Some(r#""required""#) => ToolChoice::Required,
             Some(r#""none""#) => ToolChoice::None,
             Some(_) => {
-                let wanted = "'auto', 'required' or 'none'";
-                return Err(Fault::wrong_value("tool_choice.mode", wanted));
+                let expected = "'auto', 'required' or 'none'";
+                return Err(Fault::wrong_value("tool_choice.mode", expected));
             }
         };
         let list = given(choice, "tools").ok_or_else(|| Fault::missing(TOOLS))?;
@@ -30,8 +30,8 @@ impl Tools {
         let mut allowed = HashSet::new();
         for (index, tool) in elements(list).enumerate() {
             if index >= TOOLS_MAX {
-                let wanted = format!("an array with at most {TOOLS_MAX} tools");
-                return Err(Fault::wrong_value(TOOLS, &wanted));
+                let expected = format!("an array with at most {TOOLS_MAX} tools");
+                return Err(Fault::wrong_value(TOOLS, &expected));
             }
             allowed.extend(self.named_by(tool, &format!("{TOOLS}[{index}]"))?);
         }
@@ -72,14 +72,14 @@ impl Tools {
                 let name = given(tool, "name");
                 let name = name.map(|name| string(name, &format!("{at}.name")));
                 let name = name.transpose()?;
-                let is_it = |known: &String| name.as_ref().is_none_or(|name| name == known);
-                self.of_server(&label).filter(is_it).collect()
+                let is_named = |known: &String| name.as_ref().is_none_or(|name| name == known);
+                self.names_of_server(&label).filter(is_named).collect()
             }
             kind if is_search(kind) => typed(StatelessTool::WebSearch).into_iter().collect(),
             "image_generation" => typed(StatelessTool::ImageGeneration).into_iter().collect(),
             _ => {
-                let wanted = "'function', 'custom', 'mcp', 'web_search' or 'image_generation'";
-                return Err(Fault::wrong_value(format!("{at}.type"), wanted));
+                let expected = "'function', 'custom', 'mcp', 'web_search' or 'image_generation'";
+                return Err(Fault::wrong_value(format!("{at}.type"), expected));
             }
         };
         match named.is_empty() {
@@ -88,7 +88,7 @@ impl Tools {
         }
     }
 
-    fn of_server(&self, label: &str) -> impl Iterator<Item = String> {
+    fn names_of_server(&self, label: &str) -> impl Iterator<Item = String> {
         let state = self.state.iter().filter(move |state| state.label == label);
         let state = state.flat_map(|state| state.allowed.iter().cloned());
         let web = self.stateless.server.iter();

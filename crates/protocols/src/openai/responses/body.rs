@@ -34,32 +34,32 @@ impl Context {
     pub(super) fn read(body: &ObjectBody) -> Result<Self, OpenAiError> {
         let previous = body.given("previous_response_id");
         let conversation = body.given("conversation");
-        let leaves_nothing = flag(body, "store")? == Some(false);
+        let is_unstored = flag(body, "store")? == Some(false);
         match (conversation, previous) {
             (Some(_), Some(_)) => Err(Fault::wrong_value(
                 "previous_response_id",
                 "null, as the request names a conversation",
             )
             .into()),
-            (None, None) if leaves_nothing => Ok(Self::Nothing),
+            (None, None) if is_unstored => Ok(Self::Nothing),
             (None, None) => Ok(Self::New),
             (None, Some(previous)) => {
                 let id = string(previous, "previous_response_id")?;
                 match id.parse() {
-                    Ok(id) if leaves_nothing => Ok(Self::ReadOnly(id)),
+                    Ok(id) if is_unstored => Ok(Self::ReadOnly(id)),
                     Ok(id) => Ok(Self::Previous(id)),
                     // an id from a different server
                     Err(_) if id.starts_with("resp_") && id.len() <= FOREIGN_MAX_BYTES => {
                         Err(OpenAiError::NoPreviousResponse(id))
                     }
                     Err(_) => {
-                        let wanted = "the id of a response";
-                        Err(Fault::wrong_value("previous_response_id", wanted).into())
+                        let expected = "the id of a response";
+                        Err(Fault::wrong_value("previous_response_id", expected).into())
                     }
                 }
             }
             (Some(conversation), None) => {
-                let (json, place) = match conversation.starts_with('{') {
+                let (json, path) = match conversation.starts_with('{') {
                     true => {
                         let id = member(conversation, "id");
                         let id = id.ok_or_else(|| Fault::missing("conversation.id"))?;
@@ -67,7 +67,7 @@ impl Context {
                     }
                     false => (conversation, "conversation"),
                 };
-                let id = string(json, place)?;
+                let id = string(json, path)?;
                 Ok(match id.parse() {
                     Ok(thread) => Self::Thread(thread),
                     Err(_) => Self::Conversation(id),
@@ -101,23 +101,23 @@ pub(super) fn read_request(
     let choice = tools.choose(body.given("tool_choice"))?;
     let is_kept = flag(body, "store")?.unwrap_or(true);
     if !is_kept && body.given("conversation").is_some() {
-        let wanted = "true, as the request names a conversation";
-        return Err(Fault::wrong_value("store", wanted).into());
+        let expected = "true, as the request names a conversation";
+        return Err(Fault::wrong_value("store", expected).into());
     }
     let is_background = flag(body, "background")? == Some(true);
     if is_background && !is_kept {
-        let wanted = "true, as the response runs in the background";
-        return Err(Fault::wrong_value("store", wanted).into());
+        let expected = "true, as the response runs in the background";
+        return Err(Fault::wrong_value("store", expected).into());
     }
     let extension = Extension::read(body)?;
     if !is_kept && extension.messages.is_some() {
-        let wanted = "true, as the state is to keep messages";
-        return Err(Fault::wrong_value("store", wanted).into());
+        let expected = "true, as the state is to keep messages";
+        return Err(Fault::wrong_value("store", expected).into());
     }
     let max_tool_calls = body.given("max_tool_calls");
     let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
     let flags = [is_background, is_kept];
-    let echo = echo::kept(body, &tools.functions, flags, conversation, created_ms)?;
+    let echo = echo::stored_settings(body, &tools.functions, flags, conversation, created_ms)?;
     Ok(ResponseRequest {
         protocol: Protocol::OpenAi,
         context: match conversation {
@@ -176,28 +176,28 @@ fn messages(json: &str) -> Result<MessageWindow, Fault> {
     let key = given(json, "key").ok_or_else(|| Fault::missing(key_name))?;
     let key = string(key, key_name)?;
     Key::new(&*key).map_err(|error| Fault::wrong_value(key_name, &error.to_string()))?;
-    let most = |most| whole(most, "threadkeep.messages.max_records", 1, u64::MAX);
+    let max_records = |json| whole(json, "threadkeep.messages.max_records", 1, u64::MAX);
     Ok(MessageWindow {
         key,
-        max_records: given(json, "max_records").map(most).transpose()?,
+        max_records: given(json, "max_records").map(max_records).transpose()?,
     })
 }
 
 /// Rejects fields and values that would change the meaning of the request.
 fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
-    let unsupported = |name: &str, code, wanted: &str| {
-        Fault::new(code, name, format!("Unsupported '{name}': {wanted}."))
+    let unsupported = |name: &str, code, expected: &str| {
+        Fault::new(code, name, format!("Unsupported '{name}': {expected}."))
     };
     if body.given("prompt").is_some() {
-        let wanted = "this server keeps no prompts";
-        return Err(unsupported("prompt", "unsupported_parameter", wanted));
+        let expected = "this server keeps no prompts";
+        return Err(unsupported("prompt", "unsupported_parameter", expected));
     }
     if !matches!(
         body.given("truncation"),
         None | Some(DISABLED | r#""auto""#)
     ) {
-        let wanted = "'auto' or 'disabled'";
-        return Err(Fault::wrong_value("truncation", wanted));
+        let expected = "'auto' or 'disabled'";
+        return Err(Fault::wrong_value("truncation", expected));
     }
     Ok(())
 }
@@ -218,8 +218,8 @@ pub(super) fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, F
     match (min..=max).contains(&number) {
         true => Ok(number),
         false => {
-            let wanted = format!("a whole number from {min} to {max}");
-            Err(Fault::wrong_value(name, &wanted))
+            let expected = format!("a whole number from {min} to {max}");
+            Err(Fault::wrong_value(name, &expected))
         }
     }
 }

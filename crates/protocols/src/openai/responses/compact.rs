@@ -1,8 +1,8 @@
 use actix_web::HttpResponse;
 use serde_json::Value;
 
-use super::asked::Asked;
 use super::object::of_usage;
+use super::prompt_request::PromptRequest;
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
@@ -21,29 +21,32 @@ use threadkeep_service::ServiceError;
 pub(in crate::openai) async fn compact_response(
     request: OpenAiRequest,
 ) -> Result<HttpResponse, OpenAiError> {
-    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_response_request)?;
     let is_in_place = body.given("conversation").is_some();
     if is_in_place && body.given("input").is_some() {
-        let wanted = "null: the items of the conversation are compacted";
-        return Err(Fault::unsupported("unsupported_parameter", "input", wanted).into());
+        let expected = "null: the items of the conversation are compacted";
+        return Err(Fault::unsupported("unsupported_parameter", "input", expected).into());
     }
-    let asked = Asked::read(&request, body).await?;
-    let (id, created_ms) = (asked.id, asked.request.created_ms);
+    let prompt = PromptRequest::read(&request, body).await?;
+    let (id, created_ms) = (prompt.id, prompt.request.created_ms);
     let compacted = match is_in_place {
-        true => in_place(request, asked).await?,
-        false => apart(request, asked).await?,
+        true => compact_in_place(request, prompt).await?,
+        false => compact_apart(request, prompt).await?,
     };
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
 /// Compacts a conversation and the input. Returns the result without changing the conversation.
-async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+async fn compact_apart(
+    request: OpenAiRequest,
+    prompt: PromptRequest,
+) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
-    let Asked {
+    let PromptRequest {
         id,
-        request: asked,
+        request: prompt,
         conversation,
-    } = asked;
+    } = prompt;
     let mut items = match &conversation {
         Some((scope, before)) => {
             let earlier = responses.all_before(scope, *before).await?;
@@ -53,7 +56,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
         }
         None => Vec::new(),
     };
-    items.extend(asked.input.into_iter().map(|item| item.value));
+    items.extend(prompt.input.into_iter().map(|item| item.value));
     if items.is_empty() {
         return Err(Fault::missing("input").into());
     }
@@ -61,9 +64,9 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     request.record_detection();
     drop(request);
     let compaction = Compaction {
-        item_id: response_item_id("cmp_", &id, asked.created_ms, 0),
-        model: asked.model,
-        instructions: asked.instructions,
+        item_id: response_item_id("cmp_", &id, prompt.created_ms, 0),
+        model: prompt.model,
+        instructions: prompt.instructions,
         items,
         into_one: false,
     };
@@ -71,10 +74,13 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
 }
 
 /// Replaces the items of a conversation with one summary. Items that are added in the meantime are kept.
-async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+async fn compact_in_place(
+    request: OpenAiRequest,
+    prompt: PromptRequest,
+) -> Result<CompactedPrompt, OpenAiError> {
     let responses = request.responses()?.clone();
     let nothing = || Fault::wrong_value("conversation", "a conversation with items");
-    let (scope, before) = asked.conversation.ok_or_else(nothing)?;
+    let (scope, before) = prompt.conversation.ok_or_else(nothing)?;
     let ScopeId::Thread(thread) = scope else {
         return Err(nothing().into());
     };
@@ -92,19 +98,19 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
         request.record_detection();
         return Ok(unchanged(first));
     }
-    if let Some(wanted) = responses.refused_history(&asked.request.model, &items) {
-        return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
+    if let Some(expected) = responses.refused_history(&prompt.request.model, &items) {
+        return Err(Fault::unsupported("unsupported_value", "conversation", expected).into());
     }
     // the new id contains the last response's id, so that `previous_response_id` still works
-    let last_turn = items.iter().rev().find_map(|item| {
+    let last_response = items.iter().rev().find_map(|item| {
         let id = id_of(item);
         response_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
     });
     let count = items.len() as u64;
     let compaction = Compaction {
-        item_id: prefix + &last_turn.unwrap_or_default(),
-        model: asked.request.model,
-        instructions: asked.request.instructions,
+        item_id: prefix + &last_response.unwrap_or_default(),
+        model: prompt.request.model,
+        instructions: prompt.request.instructions,
         items,
         into_one: true,
     };
@@ -164,8 +170,8 @@ fn id_of(item: &Json) -> String {
 }
 
 fn too_large(param: &str) -> Fault {
-    let wanted = "a conversation whose items have up to 8 MiB";
-    Fault::unsupported("unsupported_value", param, wanted)
+    let expected = "a conversation whose items have up to 8 MiB";
+    Fault::unsupported("unsupported_value", param, expected)
 }
 
 fn object(id: &ResponseId, created_ms: u64, compacted: &CompactedPrompt) -> String {

@@ -45,16 +45,16 @@ static FUNCTION_MEMBERS: [(&str, &str); 3] = [
 ];
 
 /// Returns the settings in their stored form.
-pub(super) fn kept(
+pub(super) fn stored_settings(
     body: &ObjectBody,
     functions: &[Function],
     [is_background, is_kept]: [bool; 2],
     conversation: Option<&str>,
     created_ms: u64,
 ) -> Result<Json, Fault> {
-    let is_of_turn = |name: String| functions.iter().any(|function| function.name == name);
+    let is_function_name = |name: String| functions.iter().any(|function| function.name == name);
     let metadata = body.metadata()?;
-    let mut kept = format!(
+    let mut settings = format!(
         r#"{{"created_at":{},"background":{is_background},"store":{is_kept},"conversation":{},"metadata":{}"#,
         created_ms / 1_000,
         conversation.map_or(Value::Null, |id| json!({ "id": id })),
@@ -62,23 +62,23 @@ pub(super) fn kept(
     );
     for (name, default) in SETTINGS {
         let value = body.given(name).unwrap_or(default);
-        kept.push_str(&format!(r#","{name}":{value}"#));
+        settings.push_str(&format!(r#","{name}":{value}"#));
     }
-    kept.push_str(r#","tools":["#);
+    settings.push_str(r#","tools":["#);
     for (index, tool) in body
         .given("tools")
         .into_iter()
         .flat_map(elements)
         .enumerate()
     {
-        kept.push_str(if index > 0 { "," } else { "" });
+        settings.push_str(if index > 0 { "," } else { "" });
         let kind = required(tool, "type", "tools")?;
         let is_function = matches!(kind.as_str(), "function" | "custom")
-            && required(tool, "name", "tools").is_ok_and(is_of_turn);
-        kept.push_str(if is_function { "null" } else { tool });
+            && required(tool, "name", "tools").is_ok_and(is_function_name);
+        settings.push_str(if is_function { "null" } else { tool });
     }
-    kept.push_str("]}");
-    Ok(Json::from_compact(kept))
+    settings.push_str("]}");
+    Ok(Json::from_compact(settings))
 }
 
 /// Appends the settings as members, separated by commas. A response that was stored by an earlier version may omit
@@ -94,7 +94,7 @@ pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
         text.push_str(key);
         text.push(':');
         if is("text") {
-            text.push_str(&text_used(value));
+            text.push_str(&with_text_defaults(value));
         } else if is("reasoning") {
             text.push_str(&with_defaults(value, &REASONING_MEMBERS));
         } else if is("tool_choice") && given(value, "type") == Some(r#""allowed_tools""#) {
@@ -124,7 +124,7 @@ pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
 }
 
 /// Adds defaults to the setting `text` and to its format.
-fn text_used(given_text: &str) -> String {
+fn with_text_defaults(given_text: &str) -> String {
     let text = with_defaults(given_text, &TEXT_MEMBERS);
     let format = given(&text, "format").unwrap_or_default();
     if given(format, "type") != Some(r#""json_schema""#) {

@@ -45,8 +45,8 @@ impl Include {
                 _ => {
                     let known = [ENCRYPTED_REASONING, LOGPROBS, SEARCH_SOURCES];
                     let known: Vec<_> = known.iter().chain(&OTHERS).copied().collect();
-                    let wanted = format!("one of {}", known.join(", "));
-                    return Err(Fault::wrong_value(at, &wanted));
+                    let expected = format!("one of {}", known.join(", "));
+                    return Err(Fault::wrong_value(at, &expected));
                 }
             }
         }

@@ -51,8 +51,8 @@ pub(super) fn read_input(
         return Ok(vec![read_item(&message, "input", response, 0)?]);
     }
     if !input.starts_with('[') {
-        let wanted = format!("a string or an array, but got {}", kind_of(input));
-        return Err(Fault::wrong_type("input", &wanted));
+        let expected = format!("a string or an array, but got {}", kind_of(input));
+        return Err(Fault::wrong_type("input", &expected));
     }
     let mut items: Vec<InputItem> = Vec::new();
     let mut ids = HashSet::new();
@@ -63,15 +63,15 @@ pub(super) fn read_input(
         }
         let item = read_item(item, &format!("input[{index}]"), response, index)?;
         if !ids.insert(item.id.clone()) {
-            let wanted = "another id than that of an earlier item";
-            return Err(Fault::wrong_value(format!("input[{index}].id"), wanted));
+            let expected = "another id than that of an earlier item";
+            return Err(Fault::wrong_value(format!("input[{index}].id"), expected));
         }
         items.push(item);
     }
     Ok(items)
 }
 
-/// Returns the error for a request that has no items and continues no conversation.
+/// Returns the error for a request that has no items and does not continue a conversation.
 pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
     match input {
         None => Fault::missing("input"),
@@ -91,27 +91,27 @@ fn read_item(
     // drops image data that a client sends back, because the prompt needs only the description
     let value = without_image(&item.value);
     let text = value.as_str();
-    let place = |name: &str| format!("{at}.{name}");
+    let path = |name: &str| format!("{at}.{name}");
     let kind = required(text, "type", at)?;
     if !KINDS.contains(&kind.as_str()) {
-        let wanted = format!("one of {}", KINDS.join(", "));
-        return Err(Fault::wrong_value(place("type"), &wanted));
+        let expected = format!("one of {}", KINDS.join(", "));
+        return Err(Fault::wrong_value(path("type"), &expected));
     }
     let mut uncounted = 0;
     match kind.as_str() {
         "message" => {
             let role = required(text, "role", at)?;
             if !ROLES.contains(&role.as_str()) {
-                let wanted = format!("one of {}", ROLES.join(", "));
-                return Err(Fault::wrong_value(place("role"), &wanted));
+                let expected = format!("one of {}", ROLES.join(", "));
+                return Err(Fault::wrong_value(path("role"), &expected));
             }
             let content = member(text, "content").unwrap_or("[]");
             // only the model's interrupted messages may have no parts
             if role != "assistant" && elements(content).next().is_none() {
-                let wanted = "a string or an array with a part";
-                return Err(Fault::wrong_value(place("content"), wanted));
+                let expected = "a string or an array with a part";
+                return Err(Fault::wrong_value(path("content"), expected));
             }
-            uncounted = read_content(content, &place("content"))?;
+            uncounted = read_content(content, &path("content"))?;
         }
         "function_call" => {
             for name in ["call_id", "name", "arguments"] {
@@ -128,10 +128,10 @@ fn read_item(
             match member(text, "output") {
                 Some(output) if output.starts_with('"') => {}
                 Some(output) if output.starts_with('[') => {
-                    uncounted = read_content(output, &place("output"))?;
+                    uncounted = read_content(output, &path("output"))?;
                 }
-                Some(_) => return Err(Fault::wrong_type(place("output"), "a string or an array")),
-                None => return Err(Fault::missing(place("output"))),
+                Some(_) => return Err(Fault::wrong_type(path("output"), "a string or an array")),
+                None => return Err(Fault::missing(path("output"))),
             }
         }
         "compaction" => {
@@ -148,7 +148,7 @@ fn read_item(
 
 /// Checks that a part has at least one of the members in `names`. Those members contain the part's data or its
 /// location.
-fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
+fn require_any(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     match names.iter().any(|name| given(part, name).is_some()) {
         true => Ok(()),
         false => Err(Fault::missing(format!("{at}.{}", names[0]))),
@@ -164,11 +164,11 @@ fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
         let kind = required(part, "type", &at)?;
         match kind.as_str() {
             "input_image" => {
-                some_of(&["image_url", "file_id"], part, &at)?;
+                require_any(&["image_url", "file_id"], part, &at)?;
                 bytes += part.len();
             }
             "input_file" => {
-                some_of(&["file_data", "file_url", "file_id"], part, &at)?;
+                require_any(&["file_data", "file_url", "file_id"], part, &at)?;
                 bytes += part.len();
             }
             "input_text" | "output_text" => {
@@ -178,8 +178,8 @@ fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
                 required(part, "refusal", &at)?;
             }
             _ => {
-                let wanted = format!("one of {}", PARTS.join(", "));
-                return Err(Fault::wrong_value(format!("{at}.type"), &wanted));
+                let expected = format!("one of {}", PARTS.join(", "));
+                return Err(Fault::wrong_value(format!("{at}.type"), &expected));
             }
         }
     }

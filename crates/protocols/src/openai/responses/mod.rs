@@ -1,7 +1,6 @@
 //! Responses of models, and the list of models.
 
 mod allowed;
-mod asked;
 mod body;
 mod compact;
 mod delivery;
@@ -11,11 +10,12 @@ mod input;
 mod input_tokens;
 mod object;
 mod parameters;
-mod place;
+mod prompt_request;
 mod references;
 mod socket;
 mod stream;
 mod stream_query;
+mod target;
 mod tools;
 mod wire_event;
 
@@ -36,9 +36,9 @@ use body::{Context, read_request};
 pub(super) use compact::compact_response;
 use delivery::Delivery;
 pub(super) use input_tokens::count_input_tokens;
-use place::PlaceFinder;
 pub(super) use socket::open_socket;
 use stream_query::StreamQuery;
+use target::TargetFinder;
 use threadkeep_domain::{
     Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
 };
@@ -52,7 +52,7 @@ use threadkeep_store::Clock;
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let (responses, connection) = (request.responses()?.clone(), request.connection());
-    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_response_request)?;
     let Prepared {
         new,
         is_detected_without_key,
@@ -108,25 +108,25 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
         }
         Ok(parsed)
     };
-    let placed = PlaceFinder {
+    let finder = TargetFinder {
         request,
         fingerprint,
         digest,
         check: || read(&ResponseId::in_bucket(0, [0; 16]), Some("")).map(drop),
     };
-    let mut place = placed.find(context).await?;
-    let thread = place.scope.thread().copied();
+    let mut target = finder.find(context).await?;
+    let thread = target.scope.thread().copied();
     let entropy = || digest.unwrap_or_else(rand::random);
-    let id = place
+    let id = target
         .repeated
-        .unwrap_or_else(|| responses.response_id(&place.scope, entropy()));
+        .unwrap_or_else(|| responses.response_id(&target.scope, entropy()));
     let mut parsed = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
     parsed.is_repeatable = digest.is_some();
-    parsed.after = place.after;
-    parsed.continued = place.continued;
+    parsed.after = target.after;
+    parsed.continued = target.continued;
     if parsed.input.is_empty() {
         // a new conversation would contain nothing to answer
-        place.missing = MissingThread::Refuse;
+        target.missing = MissingThread::Refuse;
     }
     if let Some(thread) = thread {
         request.record_thread(thread);
@@ -138,20 +138,20 @@ async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, 
     }
     let new = NewResponse {
         id,
-        scope: place.scope,
-        missing: place.missing,
-        lent: place.lent,
+        scope: target.scope,
+        missing: target.missing,
+        lent: target.lent,
         wait: request.wait(),
         fingerprint,
         request: Arc::new(parsed),
     };
-    let is_found_again = place.is_found_again;
-    if is_found_again {
+    let is_repeat_detectable = target.is_repeat_detectable;
+    if is_repeat_detectable {
         request.record_detection();
     }
     Ok(Prepared {
         new,
-        is_detected_without_key: digest.is_none() && is_found_again,
+        is_detected_without_key: digest.is_none() && is_repeat_detectable,
     })
 }
 
@@ -210,14 +210,14 @@ fn refused_custom_tool(name: &str) -> Fault {
 
 fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {
     let at = format!("input[{item}].{member}[{part}]");
-    let wanted = "an image or a file in a place and a form that the server of this model takes";
-    Fault::unsupported("unsupported_value", at, wanted)
+    let expected = "an image or a file in a place and a form that the server of this model takes";
+    Fault::unsupported("unsupported_value", at, expected)
 }
 
 fn refused_compaction(index: usize) -> Fault {
     let at = format!("input[{index}].encrypted_content");
-    let wanted = "a compaction of this server, as the server of this model reads no others";
-    Fault::unsupported("unsupported_value", at, wanted)
+    let expected = "a compaction of this server, as the server of this model reads no others";
+    Fault::unsupported("unsupported_value", at, expected)
 }
 
 /// Checks that the key for the response's messages either does not exist in the state or contains an array.
@@ -227,8 +227,8 @@ async fn check_window(
     window: &MessageWindow,
 ) -> Result<(), OpenAiError> {
     let name = "threadkeep.messages.key";
-    let wanted = "a key whose value is an array";
-    let wrong = || Fault::wrong_value(name, wanted);
+    let expected = "a key whose value is an array";
+    let wrong = || Fault::wrong_value(name, expected);
     let key = window.key().ok_or_else(wrong)?;
     match threads.get_value(thread, &key, Some(Slice::Tail(0))).await {
         Err(ServiceError::NotAnArray { .. }) => Err(wrong().into()),
@@ -238,7 +238,7 @@ async fn check_window(
 }
 
 fn response_id(request: &OpenAiRequest) -> Result<ResponseId, OpenAiError> {
-    let name = request.named().ok_or(ResponseError::NoResponse)?;
+    let name = request.id_in_path().ok_or(ResponseError::NoResponse)?;
     Ok(name.parse().map_err(|_| ResponseError::NoResponse)?)
 }
 
@@ -247,7 +247,7 @@ pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse,
     let id = response_id(&request)?;
     let responses = request.responses()?;
     let query = StreamQuery::read(request.query(), request.last_event_id())?;
-    if !query.is_wanted {
+    if !query.is_streamed {
         let state = responses.get(Protocol::OpenAi, &id).await?;
         return Ok(answer(object::of_state(&id, &state), false));
     }
@@ -282,8 +282,8 @@ pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpRespo
     let start = match &query.after {
         None => 0,
         Some(after) => {
-            let place = items.iter().position(|item| item.id == *after);
-            place.ok_or(OpenAiError::UnknownCursor)? + 1
+            let index = items.iter().position(|item| item.id == *after);
+            index.ok_or(OpenAiError::UnknownCursor)? + 1
         }
     };
     Ok(answer(object::page(&items[start..], query.limit), false))
@@ -298,7 +298,7 @@ pub(super) async fn list_models(request: OpenAiRequest) -> Result<HttpResponse, 
 
 /// `GET /models/{model}`
 pub(super) async fn get_model(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
-    let name = request.named().unwrap_or_default();
+    let name = request.id_in_path().unwrap_or_default();
     let mut names = request.responses()?.catalog().names();
     let found = names.find(|known| *known == name);
     Ok(answer(

@@ -41,7 +41,7 @@ pub(super) fn read_parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
         safety_identifier: text("safety_identifier")?,
         prompt_cache_key: text("prompt_cache_key")?,
         service_tier: text("service_tier")?,
-        truncation: text("truncation")?.filter(|wanted| wanted.as_str() != DISABLED),
+        truncation: text("truncation")?.filter(|mode| mode.as_str() != DISABLED),
     })
 }
 
@@ -89,12 +89,12 @@ fn check_text(text: &str) -> Result<(), Fault> {
 fn given_as(
     body: &ObjectBody,
     name: &str,
-    wanted: &str,
-    is_it: impl Fn(u8) -> bool,
+    expected: &str,
+    is_first_byte: impl Fn(u8) -> bool,
 ) -> Result<Option<Json>, Fault> {
     match body.given(name) {
         None => Ok(None),
-        Some(json) if is_it(json.as_bytes()[0]) => Ok(Some(Json::from_compact(json))),
-        Some(_) => Err(Fault::wrong_type(name, wanted)),
+        Some(json) if is_first_byte(json.as_bytes()[0]) => Ok(Some(Json::from_compact(json))),
+        Some(_) => Err(Fault::wrong_type(name, expected)),
     }
 }

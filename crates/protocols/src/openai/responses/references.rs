@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::body::Context;
 use super::input::INPUT_MAX;
-use super::place::{end_of, previous_response};
+use super::target::{end_of, previous_response};
 use crate::openai::OpenAiError;
 use crate::openai::body::{ObjectBody, required};
 use crate::openai::edit::{Edit, edited};
@@ -75,8 +75,8 @@ async fn conversation(
         Context::Conversation(name) => thread_of(name),
         Context::Previous(response) | Context::ReadOnly(response) => {
             let state = previous_response(request, response).await?;
-            let place = end_of(request, &state).await?;
-            return Ok(place.map(|place| (state.scope, place.seq)));
+            let end = end_of(request, &state).await?;
+            return Ok(end.map(|end| (state.scope, end.seq)));
         }
         Context::New | Context::Nothing => None,
     };
@@ -91,8 +91,8 @@ async fn is_in(
     let Some((scope, last)) = conversation else {
         return Ok(false);
     };
-    let place = request.protocol.scopes.find_item(scope, id).await?;
-    Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
+    let position = request.protocol.scopes.find_item(scope, id).await?;
+    Ok(position.is_some_and(|position| !position.is_removed && position.seq <= *last))
 }
 
 /// A reference to an item in the input or output of a response. The item's id contains the id of the response.
@@ -116,8 +116,8 @@ impl Reference {
 }
 
 fn unknown(index: usize) -> Fault {
-    let wanted = "the id of an item that this server has stored";
-    Fault::wrong_value(format!("input[{index}].id"), wanted)
+    let expected = "the id of an item that this server has stored";
+    Fault::wrong_value(format!("input[{index}].id"), expected)
 }
 
 /// Reads the referenced items, and returns each under the index of its reference. Each response is read only once, and
@@ -127,8 +127,8 @@ async fn stored(
     references: &[Reference],
 ) -> Result<HashMap<usize, Json>, OpenAiError> {
     let responses = request.responses()?;
-    let (mut read, mut found) = (Bytes::of_at_most(READ_MAX_BYTES), HashMap::new());
-    let mut taken = Bytes::of_at_most(responses.limits().max_bytes);
+    let (mut read, mut found) = (ByteCount::with_max(READ_MAX_BYTES), HashMap::new());
+    let mut taken = ByteCount::with_max(responses.limits().max_bytes);
     for reference in references {
         if found.contains_key(&reference.index) {
             continue;
@@ -143,28 +143,28 @@ async fn stored(
         for item in &items {
             read.add(item)?;
         }
-        for same in references
+        for sibling in references
             .iter()
-            .filter(|other| other.response == reference.response)
+            .filter(|sibling| sibling.response == reference.response)
         {
             let mut items = items.iter();
-            let item = items.find(|item| item_id_of(item).as_ref() == Some(&same.id));
-            let item = *item.ok_or_else(|| unknown(same.index))?;
+            let item = items.find(|item| item_id_of(item).as_ref() == Some(&sibling.id));
+            let item = *item.ok_or_else(|| unknown(sibling.index))?;
             taken.add(item)?;
-            found.insert(same.index, item.clone());
+            found.insert(sibling.index, item.clone());
         }
     }
     Ok(found)
 }
 
 /// A sum of bytes with a limit.
-struct Bytes {
+struct ByteCount {
     sum: u64,
     max: u64,
 }
 
-impl Bytes {
-    const fn of_at_most(max: u64) -> Self {
+impl ByteCount {
+    const fn with_max(max: u64) -> Self {
         Self { sum: 0, max }
     }
 

@@ -6,7 +6,7 @@ use threadkeep_http::{decode_parameter, parameters};
 /// `?stream=&starting_after=`.
 #[derive(Debug, PartialEq)]
 pub(super) struct StreamQuery {
-    pub(super) is_wanted: bool,
+    pub(super) is_streamed: bool,
     /// Number of the last event that the caller has received.
     pub(super) after: Option<u64>,
 }
@@ -15,23 +15,23 @@ impl StreamQuery {
     /// Parses the query. `last_event_id` is the value of the header that browsers send when they reconnect.
     /// `starting_after` in the query takes precedence.
     pub(super) fn read(query: &str, last_event_id: Option<&str>) -> Result<Self, Fault> {
-        let (mut is_wanted, mut after) = (false, None);
+        let (mut is_streamed, mut after) = (false, None);
         for (name, value) in parameters(query) {
             let value = decode_parameter(value);
             let value = value.as_deref();
             match &*decode_parameter(name).unwrap_or_default() {
-                "stream" => is_wanted = flag(value)?,
+                "stream" => is_streamed = flag(value)?,
                 "starting_after" => after = Some(number(value, "starting_after")?),
                 _ => {}
             }
         }
-        if is_wanted && after.is_none() {
+        if is_streamed && after.is_none() {
             let header = last_event_id.filter(|id| !id.is_empty());
             after = header
                 .map(|id| number(Some(id), "Last-Event-ID"))
                 .transpose()?;
         }
-        Ok(Self { is_wanted, after })
+        Ok(Self { is_streamed, after })
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_stream_begins_after_the_parameter_or_the_header() {
-        for (query, header, is_wanted, after) in [
+        for (query, header, is_streamed, after) in [
             ("", None, false, None),
             ("", Some("x"), false, None),
             ("stream=true", None, true, None),
@@ -64,7 +64,7 @@ mod tests {
             ("include[]=a&stream=false", Some("7"), false, None),
         ] {
             let read = StreamQuery::read(query, header).unwrap();
-            assert_eq!(read, StreamQuery { is_wanted, after }, "{query}");
+            assert_eq!(read, StreamQuery { is_streamed, after }, "{query}");
         }
     }
 

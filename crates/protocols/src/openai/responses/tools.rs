@@ -14,7 +14,7 @@ pub(super) const TOOLS_MAX: usize = 128;
 /// The types of `tool_choice` that name tools.
 const CHOICES: &str =
     "'function', 'custom', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
-/// The URL that stands for this server's state tools.
+/// URL that stands for this server's state tools.
 const STATE: &str = "threadkeep:memory";
 /// URL that stands for this server's tools for reading the web.
 const WEB: &str = "threadkeep:web";
@@ -52,13 +52,13 @@ impl Tools {
         for (index, tool) in elements(list).enumerate() {
             let at = format!("tools[{index}]");
             if index >= TOOLS_MAX {
-                let wanted = format!("an array with at most {TOOLS_MAX} tools");
-                return Err(Fault::wrong_value("tools", &wanted));
+                let expected = format!("an array with at most {TOOLS_MAX} tools");
+                return Err(Fault::wrong_value("tools", &expected));
             }
             object(tool, &at)?;
             let added = tools.add(tool, &at)?;
-            if let Some(twice) = added.into_iter().find(|name| !names.insert(name.clone())) {
-                let message = format!("Two tools are called '{twice}'.");
+            if let Some(duplicate) = added.into_iter().find(|name| !names.insert(name.clone())) {
+                let message = format!("Two tools are called '{duplicate}'.");
                 return Err(Fault::new("duplicate_tool", at, message));
             }
         }
@@ -95,30 +95,30 @@ impl Tools {
     /// Adds an MCP server that stands for tools of this server.
     fn add_server(&mut self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         if given(tool, "connector_id").is_some() {
-            let wanted = "none: this server calls no other tool servers";
-            return Err(unsupported(&format!("{at}.connector_id"), wanted));
+            let expected = "none: this server calls no other tool servers";
+            return Err(unsupported(&format!("{at}.connector_id"), expected));
         }
         let url = required(tool, "server_url", at)?;
         if url != STATE && url != WEB {
-            let wanted = format!("'{STATE}' or '{WEB}': this server calls no other tool servers");
-            return Err(unsupported(&format!("{at}.server_url"), &wanted));
+            let expected = format!("'{STATE}' or '{WEB}': this server calls no other tool servers");
+            return Err(unsupported(&format!("{at}.server_url"), &expected));
         }
         let approval = given(tool, "require_approval");
         if approval.is_some_and(|approval| approval != r#""never""#) {
-            let place = format!("{at}.require_approval");
-            return Err(unsupported(&place, "'never'"));
+            let path = format!("{at}.require_approval");
+            return Err(unsupported(&path, "'never'"));
         }
         let label = required(tool, "server_label", at)?;
         let allowed = given(tool, "allowed_tools");
         // rejects a server that is listed twice, because its tools would have two labels
-        let twice = |what: &str| {
-            let message = format!("The {what} tools are given twice.");
+        let duplicate = |kind: &str| {
+            let message = format!("The {kind} tools are given twice.");
             Err(Fault::new("duplicate_tool", at, message))
         };
         if url == WEB {
             let tools = read_allowed(allowed, at, StatelessTool::WEB, StatelessTool::as_str)?;
             if self.stateless.server.is_some() {
-                return twice("web");
+                return duplicate("web");
             }
             let names = tools.iter().map(|tool| tool.as_str().to_owned()).collect();
             self.stateless.server = Some(StatelessServer {
@@ -129,7 +129,7 @@ impl Tools {
         }
         let tools = read_allowed(allowed, at, Tool::ALL, Tool::as_str)?;
         if self.state.is_some() {
-            return twice("state");
+            return duplicate("state");
         }
         let allowed: Vec<_> = tools.iter().map(|tool| tool.as_str().to_owned()).collect();
         let names = allowed.clone();
@@ -147,8 +147,8 @@ impl Tools {
     ) -> Result<Vec<String>, Fault> {
         for name in fields {
             if given(tool, name).is_some_and(|value| value != r#""auto""#) {
-                let place = format!("{at}.{name}");
-                return Err(unsupported(&place, "none or 'auto'"));
+                let path = format!("{at}.{name}");
+                return Err(unsupported(&path, "none or 'auto'"));
             }
         }
         self.stateless.typed.push(typed);
@@ -167,7 +167,7 @@ impl Tools {
     /// Reads `tool_choice`. With `allowed_tools`, only the allowed tools are offered to the model. A call to any other
     /// tool counts as a call to an unknown tool.
     pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
-        let wanted = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
+        let expected = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
         let has_tools = self.names().next().is_some();
         let chosen = match choice {
             None | Some(r#""auto""#) => return Ok(ToolChoice::Auto),
@@ -183,10 +183,10 @@ impl Tools {
                 };
                 match self.names().any(|known| known == name) {
                     true => ToolChoice::Function(name),
-                    false => return Err(Fault::wrong_value("tool_choice", wanted)),
+                    false => return Err(Fault::wrong_value("tool_choice", expected)),
                 }
             }
-            Some(_) => return Err(Fault::wrong_value("tool_choice", wanted)),
+            Some(_) => return Err(Fault::wrong_value("tool_choice", expected)),
         };
         match has_tools {
             true => Ok(chosen),
@@ -212,16 +212,16 @@ pub(super) fn is_search(kind: &str) -> bool {
     date.is_empty() || date.len() == 11 && date.bytes().enumerate().all(is_of_date)
 }
 
-fn unsupported(param: &str, wanted: &str) -> Fault {
-    Fault::unsupported("unsupported_tool", param, wanted)
+fn unsupported(param: &str, expected: &str) -> Fault {
+    Fault::unsupported("unsupported_tool", param, expected)
 }
 
 fn read_names(tool: &str, at: &str) -> Result<(String, Option<String>), Fault> {
     let name = required(tool, "name", at)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
-        let wanted = "1 to 64 of A-Z, a-z, 0-9, '_' and '-'";
-        return Err(Fault::wrong_value(format!("{at}.name"), wanted));
+        let expected = "1 to 64 of A-Z, a-z, 0-9, '_' and '-'";
+        return Err(Fault::wrong_value(format!("{at}.name"), expected));
     }
     let description = given(tool, "description");
     let description = description.map(|text| string(text, &format!("{at}.description")));
@@ -290,26 +290,26 @@ fn read_allowed<T: Copy + PartialEq + FromStr, const N: usize>(
     let Some(allowed) = allowed else {
         return Ok(all.to_vec());
     };
-    let place = format!("{at}.allowed_tools");
+    let path = format!("{at}.allowed_tools");
     let list = match allowed.starts_with('{') {
         true => {
             if given(allowed, "read_only").is_some() {
-                return Err(unsupported(&format!("{place}.read_only"), "none"));
+                return Err(unsupported(&format!("{path}.read_only"), "none"));
             }
             let names = given(allowed, "tool_names");
-            names.ok_or_else(|| Fault::missing(format!("{place}.tool_names")))?
+            names.ok_or_else(|| Fault::missing(format!("{path}.tool_names")))?
         }
         false => allowed,
     };
     if !list.starts_with('[') {
-        return Err(Fault::wrong_type(place, "an array of names"));
+        return Err(Fault::wrong_type(path, "an array of names"));
     }
     let mut tools = Vec::new();
     for name in elements(list) {
-        let tool = string(name, &place)?.parse().ok();
+        let tool = string(name, &path)?.parse().ok();
         let tool = tool.filter(|tool| all.contains(tool)).ok_or_else(|| {
             let names = all.map(name_of).join(", ");
-            Fault::wrong_value(&place, &format!("some of {names}"))
+            Fault::wrong_value(&path, &format!("some of {names}"))
         })?;
         if !tools.contains(&tool) {
             tools.push(tool);

@@ -4,7 +4,7 @@ use super::object;
 use crate::openai::OpenAiError;
 use threadkeep_domain::{ResponseId, Status, quoted};
 use threadkeep_responses::{
-    CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind, TextPlace,
+    CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind, TextRef,
 };
 
 /// An event of OpenAI's Responses API.
@@ -72,19 +72,22 @@ fn of_event(
         ),
         ResponseEvent::PartAdded(at) => (
             names(at.kind).part_added,
-            format!(r#"{},"part":{}"#, place(at), at.kind.part("")),
+            format!(r#"{},"part":{}"#, text_position(at), at.kind.part("")),
         ),
-        ResponseEvent::TextDelta { place: at, delta } => {
-            let (place, delta, logprobs) = (place(at), quoted(delta), logprobs(at.kind));
-            let rest = format!(r#"{place},"delta":{delta}{logprobs}"#);
+        ResponseEvent::TextDelta {
+            text_ref: at,
+            delta,
+        } => {
+            let (position, delta, logprobs) = (text_position(at), quoted(delta), logprobs(at.kind));
+            let rest = format!(r#"{position},"delta":{delta}{logprobs}"#);
             (names(at.kind).delta, rest)
         }
-        ResponseEvent::TextDone { place: at, text } => {
-            let (place, text, logprobs) = (place(at), quoted(text), logprobs(at.kind));
+        ResponseEvent::TextDone { text_ref: at, text } => {
+            let (position, text, logprobs) = (text_position(at), quoted(text), logprobs(at.kind));
             let Names {
                 done, text: name, ..
             } = names(at.kind);
-            (done, format!(r#"{place},"{name}":{text}{logprobs}"#))
+            (done, format!(r#"{position},"{name}":{text}{logprobs}"#))
         }
         ResponseEvent::Annotation {
             index,
@@ -93,15 +96,15 @@ fn of_event(
             number,
             json,
         } => {
-            let (place, json) = (item_place(*index, id), json.as_str());
+            let (item, json) = (item_position(*index, id), json.as_str());
             let rest = format!(
-                r#"{place},"content_index":{part},"annotation_index":{number},"annotation":{json}"#
+                r#"{item},"content_index":{part},"annotation_index":{number},"annotation":{json}"#
             );
             ("response.output_text.annotation.added", rest)
         }
-        ResponseEvent::PartDone { place: at, json } => (
+        ResponseEvent::PartDone { text_ref: at, json } => (
             names(at.kind).part_done,
-            format!(r#"{},"part":{}"#, place(at), json.as_str()),
+            format!(r#"{},"part":{}"#, text_position(at), json.as_str()),
         ),
         ResponseEvent::ArgumentsDelta {
             index,
@@ -114,7 +117,7 @@ fn of_event(
                 CallKind::Custom => "response.custom_tool_call_input.delta",
                 _ => "response.function_call_arguments.delta",
             },
-            format!(r#"{},"delta":{}"#, item_place(*index, id), quoted(delta)),
+            format!(r#"{},"delta":{}"#, item_position(*index, id), quoted(delta)),
         ),
         ResponseEvent::ArgumentsDone {
             index,
@@ -123,14 +126,14 @@ fn of_event(
             name,
             arguments,
         } => {
-            let (place, arguments) = (item_place(*index, id), quoted(arguments));
+            let (position, arguments) = (item_position(*index, id), quoted(arguments));
             let name = quoted(name);
-            let named = || format!(r#"{place},"name":{name},"arguments":{arguments}"#);
+            let named = || format!(r#"{position},"name":{name},"arguments":{arguments}"#);
             match call {
                 CallKind::Mcp => ("response.mcp_call_arguments.done", named()),
                 CallKind::Custom => (
                     "response.custom_tool_call_input.done",
-                    format!(r#"{place},"input":{arguments}"#),
+                    format!(r#"{position},"input":{arguments}"#),
                 ),
                 _ => ("response.function_call_arguments.done", named()),
             }
@@ -147,7 +150,7 @@ fn of_event(
                 CallEvent::ImageGenerating => "response.image_generation_call.generating",
                 CallEvent::ImageCompleted => "response.image_generation_call.completed",
             },
-            item_place(*index, id),
+            item_position(*index, id),
         ),
         ResponseEvent::ItemDone { index, item, .. } => (
             "response.output_item.done",
@@ -209,15 +212,15 @@ fn logprobs(kind: TextKind) -> &'static str {
     }
 }
 
-fn item_place(index: u64, id: &str) -> String {
+fn item_position(index: u64, id: &str) -> String {
     format!(r#""item_id":{},"output_index":{index}"#, quoted(id))
 }
 
-fn place(at: &TextPlace) -> String {
+fn text_position(at: &TextRef) -> String {
     let list = match at.kind {
         TextKind::Summary => "summary_index",
         _ => "content_index",
     };
-    let (item, part) = (item_place(at.index, &at.id), at.part);
+    let (item, part) = (item_position(at.index, &at.id), at.part);
     format!(r#"{item},"{list}":{part}"#)
 }

@@ -33,8 +33,8 @@ pub(crate) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static st
     }
 }
 
-/// Creates the item for a call. If the tool belongs to a tool server, `label` names that server and the item has the
-/// type `mcp_call`. Otherwise, the item has the tool's own type. With `has_sources`, a search item lists its sources.
+/// Creates the item for a call: an `mcp_call` if `label` names the tool's server, and otherwise an item of the tool's
+/// own type. With `has_sources`, a search item lists its sources.
 pub(crate) fn item(
     id: &str,
     label: Option<&str>,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_a_server_and_one_of_its_own_type_have_different_items() {
+    fn the_item_type_depends_on_how_a_tool_was_requested() {
         let call = call(r#"{"query":"a"}"#);
         let outcome = StatelessOutcome::Text("[]".into());
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_names_its_sources_where_they_are_asked_for() {
+    fn a_search_lists_its_sources_on_request() {
         let call = call(r#"{"query":"a"}"#);
         let results =
             json!({"results": [{"title": "A", "url": "https://a.example", "snippet": "s"}]});
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_left_out_of_a_history_and_of_the_count() {
+    fn an_image_is_excluded_from_the_history_and_the_size() {
         let image = GeneratedImage {
             model: "m".into(),
             mime_type: "image/png",

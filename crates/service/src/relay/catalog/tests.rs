@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::{
-    Making, ScopeService, ServiceError, SessionMetadata, SessionService, StateHandleService,
+    Creation, ScopeService, ServiceError, SessionMetadata, SessionService, StateHandleService,
     ThreadService, WriteOptions,
 };
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeValue};
@@ -14,7 +14,7 @@ use threadkeep_domain::{Fingerprint, Json, Refusal, ThreadPolicy};
 use threadkeep_store::{Clock, Listing, Listings, StoreError};
 use threadkeep_store_memory::MemoryStore;
 
-struct House {
+struct Fixture {
     clock: Clock,
     listings: Arc<dyn Listings>,
     scopes: ScopeService,
@@ -25,13 +25,13 @@ struct House {
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn house() -> House {
+fn fixture() -> Fixture {
     let clock = Clock::system();
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let listings: Arc<dyn Listings> = Arc::clone(&store) as _;
     let threads = ThreadService::new(Arc::clone(&store) as _, ThreadPolicy::THREAD, HOUR);
     let scopes = ScopeService::new(store, threads, ScopePolicies::DEFAULT, HOUR);
-    House {
+    Fixture {
         handles: StateHandleService::new(scopes.clone(), Arc::clone(&listings), clock.clone()),
         sessions: SessionService::new(scopes.clone(), Arc::clone(&listings), clock.clone()),
         clock,
@@ -40,14 +40,14 @@ fn house() -> House {
     }
 }
 
-impl House {
+impl Fixture {
     async fn listed(&self, name: &str) -> Vec<String> {
         let listing = Listing { name, owner: None };
         self.listings.list_page(&listing, 0, 100).await.unwrap()
     }
 
     async fn handle(&self, ttl: Option<Duration>) -> Uuid {
-        let handle = self.handles.create(&Making::new(), ttl).await;
+        let handle = self.handles.create(&Creation::new(), ttl).await;
         handle.unwrap().id
     }
 
@@ -55,7 +55,7 @@ impl House {
         let metadata = SessionMetadata::default();
         let session = self
             .sessions
-            .create(&Making::new(), customer_id, metadata)
+            .create(&Creation::new(), customer_id, metadata)
             .await;
         session.unwrap().id
     }
@@ -78,112 +78,115 @@ fn is_not_found<T>(result: &Result<T, ServiceError>) -> bool {
 }
 
 #[tokio::test]
-async fn what_has_expired_leaves_the_list_when_others_are_made() {
-    let house = house();
+async fn expired_handles_leave_the_list_when_others_are_created() {
+    let fixture = fixture();
     for _ in 0..5 {
-        house.handle(Some(HOUR)).await;
+        fixture.handle(Some(HOUR)).await;
     }
-    let kept = house.handle(None).await;
+    let unexpiring = fixture.handle(None).await;
 
-    house.clock.advance(2 * HOUR);
-    let new = house.handle(None).await;
+    fixture.clock.advance(2 * HOUR);
+    let new = fixture.handle(None).await;
 
-    let left = [new.to_string(), kept.to_string()];
-    assert_eq!(house.listed("state-handles").await, left);
-    let due = house.clock.now_ms() + 1_000;
-    let due = house.listings.list_due("state-handles", due, 10).await;
+    let remaining = [new.to_string(), unexpiring.to_string()];
+    assert_eq!(fixture.listed("state-handles").await, remaining);
+    let due = fixture.clock.now_ms() + 1_000;
+    let due = fixture.listings.list_due("state-handles", due, 10).await;
     assert_eq!(due.unwrap(), [] as [String; 0]);
 }
 
 #[tokio::test]
-async fn an_entry_that_was_never_made_is_on_no_page() {
-    let house = house();
-    let made = house.handle(None).await;
+async fn an_entry_without_a_scope_is_on_no_page() {
+    let fixture = fixture();
+    let made = fixture.handle(None).await;
     let listing = Listing {
         name: "state-handles",
         owner: None,
     };
     for member in [Uuid::nil().to_string(), "no uuid".into()] {
-        let at_ms = house.clock.now_ms() + 1;
-        let added = house.listings.list_add(&listing, &member, at_ms, at_ms);
+        let at_ms = fixture.clock.now_ms() + 1;
+        let added = fixture.listings.list_add(&listing, &member, at_ms, at_ms);
         added.await.unwrap();
     }
 
-    let page = house.handles.list(0, 1).await.unwrap();
+    let page = fixture.handles.list(0, 1).await.unwrap();
 
     let ids: Vec<_> = page.items.iter().map(|handle| handle.id).collect();
     assert_eq!(ids, [made]);
     assert_eq!(page.next_offset, None);
-    assert_eq!(house.listed("state-handles").await, [made.to_string()]);
+    assert_eq!(fixture.listed("state-handles").await, [made.to_string()]);
 }
 
 #[tokio::test]
-async fn a_session_that_is_used_stays_on_the_list_and_another_leaves_it() {
-    let house = house();
-    let used = house.session(None).await;
-    house.session(None).await;
+async fn a_used_session_stays_listed_and_an_expired_one_is_removed() {
+    let fixture = fixture();
+    let used = fixture.session(None).await;
+    fixture.session(None).await;
     for _ in 0..3 {
-        house.clock.advance(20 * DAY);
-        house.sessions.get(used).await.unwrap();
+        fixture.clock.advance(20 * DAY);
+        fixture.sessions.get(used).await.unwrap();
     }
 
-    let page = house.sessions.list(None, 0, 100).await.unwrap();
+    let page = fixture.sessions.list(None, 0, 100).await.unwrap();
 
     let ids: Vec<_> = page.items.iter().map(|session| session.id).collect();
     assert_eq!(ids, [used]);
 }
 
 #[tokio::test]
-async fn a_list_of_a_customer_has_its_sessions_alone() {
-    let house = house();
+async fn the_list_of_a_customer_contains_only_their_sessions() {
+    let fixture = fixture();
     let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
-    let mine = house.session(Some(one)).await;
-    house.session(Some(two)).await;
-    house.session(None).await;
+    let mine = fixture.session(Some(one)).await;
+    fixture.session(Some(two)).await;
+    fixture.session(None).await;
 
-    let page = house.sessions.list(Some(one), 0, 100).await.unwrap();
-    let whole = house.sessions.list(None, 0, 100).await.unwrap();
+    let page = fixture.sessions.list(Some(one), 0, 100).await.unwrap();
+    let all = fixture.sessions.list(None, 0, 100).await.unwrap();
 
     let ids: Vec<_> = page.items.iter().map(|session| session.id).collect();
     assert_eq!(ids, [mine]);
-    assert_eq!(whole.items.len(), 3);
+    assert_eq!(all.items.len(), 3);
 }
 
 #[tokio::test]
-async fn a_scope_that_a_tool_has_made_is_no_session() {
-    let house = house();
+async fn a_scope_created_by_a_tool_is_not_a_session() {
+    let fixture = fixture();
     let stray = Uuid::from_u128(7);
-    let deleted = house.session(None).await;
-    house.sessions.delete(deleted).await.unwrap();
+    let deleted = fixture.session(None).await;
+    fixture.sessions.delete(deleted).await.unwrap();
 
     for id in [stray, deleted] {
-        house.write(id).await;
+        fixture.write(id).await;
         let value = Json::parse("{}").unwrap();
-        let added = house.sessions.add_message(id, &Making::new(), value).await;
+        let added = fixture
+            .sessions
+            .add_message(id, &Creation::new(), value)
+            .await;
         assert!(is_not_found(&added));
-        assert!(is_not_found(&house.sessions.get(id).await));
-        assert!(is_not_found(&house.sessions.tool_scope(id).await));
-        assert!(is_not_found(&house.sessions.delete(id).await));
+        assert!(is_not_found(&fixture.sessions.get(id).await));
+        assert!(is_not_found(&fixture.sessions.tool_scope(id).await));
+        assert!(is_not_found(&fixture.sessions.delete(id).await));
     }
-    let page = house.sessions.list(None, 0, 100).await.unwrap();
+    let page = fixture.sessions.list(None, 0, 100).await.unwrap();
     assert!(page.items.is_empty());
 }
 
 #[tokio::test]
-async fn what_has_ended_is_made_anew_by_a_repeat() {
-    let house = house();
-    let making = Making::recognized([7; 16], Fingerprint::of(&[b"{}"]));
-    let create = async || house.handles.create(&making, Some(HOUR)).await.unwrap();
+async fn a_repeated_request_recreates_an_expired_handle() {
+    let fixture = fixture();
+    let making = Creation::recognized([7; 16], Fingerprint::of(&[b"{}"]));
+    let create = async || fixture.handles.create(&making, Some(HOUR)).await.unwrap();
     let first = create().await;
 
     let again = create().await;
-    house.clock.advance(2 * HOUR);
-    let anew = create().await;
+    fixture.clock.advance(2 * HOUR);
+    let recreated = create().await;
 
     assert_eq!(first, again);
-    assert_eq!(anew.id, first.id);
-    assert!(anew.created_ms > first.created_ms);
-    assert_eq!(house.listed("state-handles").await.len(), 1);
+    assert_eq!(recreated.id, first.id);
+    assert!(recreated.created_ms > first.created_ms);
+    assert_eq!(fixture.listed("state-handles").await.len(), 1);
 }
 
 /// Delegates to `listings`, except that one call never returns.
@@ -228,7 +231,7 @@ impl Listings for Hanging {
         pending().await
     }
 
-    async fn list_look_again(&self, _: &str, _: &[(String, u64)]) -> Result<(), StoreError> {
+    async fn list_reschedule(&self, _: &str, _: &[(String, u64)]) -> Result<(), StoreError> {
         pending().await
     }
 }
@@ -249,10 +252,10 @@ fn hanging(add: bool) -> (StateHandleService, SessionService) {
 }
 
 #[tokio::test]
-async fn several_calls_together_take_no_longer_than_one_may() {
+async fn several_store_calls_share_one_time_limit() {
     let is_late = |error: &ServiceError| matches!(error, ServiceError::Store(StoreError::Timeout(ms)) if *ms == 4_000);
     let (handles, sessions) = hanging(true);
-    let making = Making::new();
+    let making = Creation::new();
 
     let (handle, session, page, ended) = tokio::join!(
         handles.create(&making, None),
@@ -268,9 +271,9 @@ async fn several_calls_together_take_no_longer_than_one_may() {
 }
 
 #[tokio::test]
-async fn what_is_made_is_answered_though_its_list_is_not_looked_after() {
+async fn creation_succeeds_although_list_maintenance_hangs() {
     let (handles, sessions) = hanging(false);
-    let making = Making::new();
+    let making = Creation::new();
 
     let (handle, session) = tokio::join!(
         handles.create(&making, None),

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_which_argument_is_wrong() {
+    fn mistakes_name_the_wrong_argument() {
         let long_query = format!(r#"{{"query":"{}"}}"#, "ä".repeat(401));
         let long_url = format!(r#"{{"url":"{}"}}"#, "a".repeat(2_049));
         for (tool, arguments, text) in [
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_forms_show_no_arguments() {
+    fn debug_output_omits_arguments() {
         let call = read(Search, r#"{"query":"secret"}"#).unwrap();
         let debug = format!("{call:?} {:?}", read(Fetch, r#"{"url":"secret"}"#).unwrap());
 

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_a_name_are_read_and_no_other() {
+    fn only_the_two_spellings_of_a_name_are_parsed() {
         for tool in [
             StatelessTool::WebSearch,
             StatelessTool::WebFetch,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_schema_names_the_fields_that_it_requires() {
+    fn every_schema_defines_its_required_fields() {
         for tool in [
             StatelessTool::WebSearch,
             StatelessTool::WebFetch,

@@ -1,6 +1,6 @@
 //! Ends idle namespaces. An idle namespace is hidden immediately, and its entries are freed later.
 
-use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
+use super::{RemovedContent, Space, Spaces, held_bytes, shared_bytes};
 use threadkeep_domain::Namespace;
 
 impl Spaces {
@@ -19,7 +19,7 @@ impl Spaces {
         }
         self.check_idle_at(namespace, None);
         if let Some(space) = self.spaces.remove(namespace) {
-            self.order.remove(&space.record.place());
+            self.order.remove(&space.record.position());
             self.ended.push(space);
         }
     }
@@ -63,8 +63,8 @@ impl Spaces {
         true
     }
 
-    /// Moves up to `limit` entries of ended namespaces into `gone`. Returns whether there are more.
-    pub(super) fn free_ended(&mut self, limit: usize, gone: &mut Gone) -> bool {
+    /// Moves up to `limit` entries of ended namespaces into `removed`. Returns whether there are more.
+    pub(super) fn free_ended(&mut self, limit: usize, removed: &mut RemovedContent) -> bool {
         for _ in 0..limit {
             let Some(space) = self.ended.last_mut() else {
                 return false;
@@ -78,7 +78,7 @@ impl Spaces {
             self.heap_bytes -= held_bytes(&key, &entry) + (before - space.tree_bytes());
             self.ends
                 .remove(&super::end_of(&entry, &space.record.namespace, &key));
-            gone.entries.push(entry);
+            removed.entries.push(entry);
         }
         true
     }

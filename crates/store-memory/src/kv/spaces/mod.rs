@@ -10,19 +10,19 @@ use crate::threads::records::Records;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::{EntryKey, Life, Namespace, Precondition, Refusal, heap};
 use threadkeep_store::{
-    Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePlace,
+    Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePosition,
     NamespaceRecord, Reading, Usage,
 };
 
 /// Maximum number of expired entries that one page skips. If many entries expire at the same time, skipping all of them
 /// before they are purged would hold the lock for too long.
-const PASSED_OVER: usize = 10_000;
+const EXPIRED_SKIPPED_MAX: usize = 10_000;
 
 /// All namespaces. Expired entries are hidden immediately, and freed by the purge.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
-    order: BTreeSet<NamespacePlace>,
+    order: BTreeSet<NamespacePosition>,
     /// Entries by expiry. May contain entries of an ended namespace whose name is in use again.
     ends: BTreeSet<EntryEnd>,
     idle: BTreeSet<(u64, Namespace)>,
@@ -35,7 +35,7 @@ type EntryEnd = (u64, Namespace, EntryKey, Life);
 
 /// Entries and results that are freed after the lock is released, because they can be large.
 #[derive(Debug, Default)]
-pub(crate) struct Gone {
+pub(crate) struct RemovedContent {
     entries: Vec<Entry>,
     answers: Vec<Records<Answer>>,
 }
@@ -57,20 +57,30 @@ impl Spaces {
         entries + self.answers.len()
     }
 
-    /// Moves expired entries, entries of idle namespaces, and expired results into `gone`, up to `limit` of each.
+    /// Moves expired entries, entries of idle namespaces, and expired results into `removed`, up to `limit` of each.
     /// Returns whether there are more.
-    pub(crate) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
+    pub(crate) fn sweep(
+        &mut self,
+        now_ms: u64,
+        limit: usize,
+        removed: &mut RemovedContent,
+    ) -> bool {
         let is_more = [
-            self.purge(now_ms, limit, gone),
+            self.purge(now_ms, limit, removed),
             self.end_idle(now_ms, limit),
-            self.free_ended(limit, gone),
-            self.answers.sweep(now_ms, limit, &mut gone.answers),
+            self.free_ended(limit, removed),
+            self.answers.sweep(now_ms, limit, &mut removed.answers),
         ];
         is_more.contains(&true)
     }
 
-    /// Moves up to `limit` expired entries into `gone`. Returns whether there are more.
-    pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
+    /// Moves up to `limit` expired entries into `removed`. Returns whether there are more.
+    pub(crate) fn purge(
+        &mut self,
+        now_ms: u64,
+        limit: usize,
+        removed: &mut RemovedContent,
+    ) -> bool {
         for _ in 0..limit {
             match self.ends.first() {
                 Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
@@ -80,7 +90,7 @@ impl Spaces {
             if let Some((_, namespace, key, life)) = self.ends.pop_first()
                 && self.life_of(&namespace, &key) == Some(life)
             {
-                gone.entries.extend(self.remove(&namespace, &key));
+                removed.entries.extend(self.remove(&namespace, &key));
             }
         }
         true
@@ -134,7 +144,7 @@ impl Spaces {
     pub(crate) fn list(
         &mut self,
         namespace: &Namespace,
-        wanted: EntryRange<'_>,
+        requested: EntryRange<'_>,
         limit: usize,
         now_ms: u64,
     ) -> EntryPage {
@@ -142,7 +152,7 @@ impl Spaces {
             prefix,
             after,
             order,
-        } = wanted;
+        } = requested;
         let mut page = EntryPage {
             entries: Vec::new(),
             next: None,
@@ -154,7 +164,7 @@ impl Spaces {
         let after = after.map(EntryKey::as_str);
         // `end` sorts after all keys with the prefix; it need not be a valid key
         let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
-        let found: &mut dyn Iterator<Item = _> = match order {
+        let candidates: &mut dyn Iterator<Item = _> = match order {
             KeyOrder::Ascending => {
                 let from = match after {
                     Some(after) if after >= prefix => Bound::Excluded(after),
@@ -169,10 +179,12 @@ impl Spaces {
             }
         };
         let mut last: Option<&EntryKey> = None;
-        let found = found.take_while(|(key, _)| key.as_str().starts_with(prefix));
-        for (looked, (key, entry)) in found.enumerate() {
+        let candidates = candidates.take_while(|(key, _)| key.as_str().starts_with(prefix));
+        for (examined, (key, entry)) in candidates.enumerate() {
             let lives = entry.head.lives(now_ms);
-            if looked == limit.saturating_add(PASSED_OVER) || lives && page.entries.len() == limit {
+            if examined == limit.saturating_add(EXPIRED_SKIPPED_MAX)
+                || lives && page.entries.len() == limit
+            {
                 page.next = last.cloned();
                 break;
             }
@@ -196,18 +208,18 @@ impl Spaces {
 
     pub(super) fn list_namespaces(
         &self,
-        after: Option<&NamespacePlace>,
+        after: Option<&NamespacePosition>,
         limit: usize,
         now_ms: u64,
     ) -> NamespacePage {
         let before = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut places = self.order.range((Bound::Unbounded, before)).rev();
-        let listed: Vec<_> = places.by_ref().take(limit).collect();
-        let record = |place: &&NamespacePlace| self.record(&place.namespace, now_ms);
-        let last = listed.last().map(|place| (*place).clone());
+        let mut positions = self.order.range((Bound::Unbounded, before)).rev();
+        let listed: Vec<_> = positions.by_ref().take(limit).collect();
+        let record = |position: &&NamespacePosition| self.record(&position.namespace, now_ms);
+        let last = listed.last().map(|position| (*position).clone());
         NamespacePage {
             records: listed.iter().filter_map(record).collect(),
-            next: last.filter(|_| places.next().is_some()),
+            next: last.filter(|_| positions.next().is_some()),
         }
     }
 
@@ -224,35 +236,35 @@ impl Spaces {
         }
     }
 
-    /// Moves up to `limit` entries of a namespace into `gone`. If no entries are left, deletes the namespace. Returns
-    /// how many of the moved entries had not expired, or `None` if the namespace no longer exists.
-    pub(crate) fn delete_some(
+    /// Moves up to `limit` entries of a namespace into `removed`. If no entries are left, deletes the namespace.
+    /// Returns how many of the moved entries had not expired, or `None` if the namespace no longer exists.
+    pub(crate) fn delete_batch(
         &mut self,
         namespace: &Namespace,
         limit: usize,
         now_ms: u64,
-        gone: &mut Gone,
+        removed: &mut RemovedContent,
     ) -> Option<u64> {
         self.end_if_idle(namespace, now_ms);
         let space = self.spaces.get(namespace)?;
-        let some = space.entries.iter().take(limit);
-        let some: Vec<_> = some
+        let batch = space.entries.iter().take(limit);
+        let batch: Vec<_> = batch
             .map(|(key, entry)| (key.clone(), entry.head.lives(now_ms)))
             .collect();
-        if some.is_empty() {
+        if batch.is_empty() {
             self.check_idle_at(namespace, None);
             let space = self.spaces.remove(namespace)?;
             self.heap_bytes -= shared_bytes(namespace.as_str());
-            self.order.remove(&space.record.place());
+            self.order.remove(&space.record.position());
             if self.spaces.len() < self.spaces.capacity() / 4 {
                 self.spaces.shrink_to_fit();
             }
             return None;
         }
-        for (key, _) in &some {
-            gone.entries.extend(self.remove(namespace, key));
+        for (key, _) in &batch {
+            removed.entries.extend(self.remove(namespace, key));
         }
-        Some(some.iter().filter(|(_, lived)| *lived).count() as u64)
+        Some(batch.iter().filter(|(_, lived)| *lived).count() as u64)
     }
 
     fn check(
@@ -273,7 +285,7 @@ impl Spaces {
         self.end_if_idle(namespace, now_ms);
         self.spaces.entry(namespace.clone()).or_insert_with(|| {
             let record = NamespaceRecord::new(namespace.clone(), now_ms);
-            self.order.insert(record.place());
+            self.order.insert(record.position());
             self.heap_bytes += shared_bytes(namespace.as_str());
             Space {
                 record,
@@ -321,7 +333,7 @@ impl Space {
 impl Heap for Spaces {
     fn heap_bytes(&self) -> u64 {
         heap::table::<(Namespace, Space)>(self.spaces.capacity())
-            + heap::tree::<NamespacePlace>(self.order.len())
+            + heap::tree::<NamespacePosition>(self.order.len())
             + heap::tree::<EntryEnd>(self.ends.len())
             + heap::tree::<(u64, Namespace)>(self.idle.len())
             + heap::array::<Space>(self.ended.capacity())

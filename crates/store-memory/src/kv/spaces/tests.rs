@@ -4,7 +4,7 @@ use threadkeep_domain::Lifetime;
 use threadkeep_store::{EntryTerms, NewEntry};
 
 #[test]
-fn a_list_passes_over_so_many_expired_entries_at_once() {
+fn a_page_skips_a_limited_number_of_expired_entries() {
     let mut spaces = Spaces::default();
     let namespace = Namespace::new("n").unwrap();
     let key = |number: usize| EntryKey::new(&format!("{number:05}")).unwrap();
@@ -15,7 +15,7 @@ fn a_list_passes_over_so_many_expired_entries_at_once() {
         lifetime: Some(Lifetime::For(std::time::Duration::from_secs(60))),
         default_lifetime: Lifetime::Forever,
     };
-    for number in 0..2 * PASSED_OVER {
+    for number in 0..2 * EXPIRED_SKIPPED_MAX {
         let put = spaces.put(&namespace, &key(number), &entry, EntryTerms::default(), 0);
         assert!(put.is_ok());
     }

@@ -7,7 +7,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Checkpoint, CheckpointDeleted, CheckpointSaved};
 
-const HEEDED: Option<Tombstone> = Some(Tombstone::Heeded);
+const HEEDED: Option<Tombstone> = Some(Tombstone::Enforced);
 
 impl Entry {
     pub(crate) fn save_checkpoint(
@@ -31,19 +31,19 @@ impl Entry {
         Ok(saved)
     }
 
-    /// Deletes a checkpoint. Moves it into `gone`; the caller frees it after releasing the lock.
+    /// Deletes a checkpoint. Moves it into `removed`; the caller frees it after releasing the lock.
     pub(crate) fn delete_checkpoint(
         &mut self,
         number: u32,
         conditions: &Conditions,
-        gone: &mut Option<Checkpoint>,
+        removed: &mut Option<Checkpoint>,
         step: &mut Step<'_>,
     ) -> Result<CheckpointDeleted, Refusal> {
         if let Some(first) = self.open(conditions, HEEDED, step, Answered::deleted)? {
             return Ok(first);
         }
         let living = self.living.as_mut().ok_or(Refusal::ThreadNotFound)?;
-        *gone = Some(living.delete_saved(number, step.now_ms)?);
+        *removed = Some(living.delete_saved(number, step.now_ms)?);
         let deleted = CheckpointDeleted {
             stamp: living.stamp,
             replayed: false,
@@ -73,7 +73,7 @@ impl Entry {
         let (_, document) = read
             .filter(|(life, _)| *life == living.stamp.life)
             .ok_or(Refusal::Changed)?;
-        living.check_place(write)?;
+        living.check_reservation(write)?;
         let (written, before) = living.restore_content(document, metadata, write, now_ms);
         if is_watched {
             let now = living.document.iter();

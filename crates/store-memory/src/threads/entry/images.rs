@@ -34,7 +34,7 @@ impl Entry {
         if import.origin.is_none() && created_ms > now_ms + AHEAD_MAX_MS {
             return Err(Refusal::CreatedAhead);
         }
-        if self.is_late(Tombstone::Heeded, now_ms) {
+        if self.is_late(Tombstone::Enforced, now_ms) {
             return Err(Refusal::Destroyed);
         }
         if let Some(living) = &self.living {
@@ -50,8 +50,8 @@ impl Entry {
                 .as_ref()
                 .is_some_and(|old| old.belongs_to(owner))
         };
-        if !import.has_place && import.image.thread.owner.as_ref().is_some_and(is_one_more) {
-            return Err(Refusal::NoPlace);
+        if !import.has_reservation && import.image.thread.owner.as_ref().is_some_and(is_one_more) {
+            return Err(Refusal::NoReservation);
         }
         if let Some(replaced) = self.living.take() {
             step.end(replaced, EndReason::Destroyed, now_ms);

@@ -9,7 +9,7 @@ mod writes;
 use super::answered::{Answered, ScopeAnswered};
 use super::live_thread::LiveThread;
 use super::records::Records;
-use super::thread_lists::Place;
+use super::thread_lists::ListPosition;
 use crate::past::Step;
 use crate::slots::Due;
 use threadkeep_domain::heap::Heap;
@@ -60,8 +60,8 @@ impl Entry {
         self.held().map(|living| living.stamp.life)
     }
 
-    pub(crate) fn place(&self) -> Option<Place> {
-        self.living.as_ref()?.place()
+    pub(crate) fn list_position(&self) -> Option<ListPosition> {
+        self.living.as_ref()?.list_position()
     }
 
     /// Returns the thread. Also returns an expired thread whose end has not been logged yet.
@@ -168,12 +168,12 @@ impl Entry {
 
     fn is_late(&self, tombstone: Tombstone, now_ms: u64) -> bool {
         match tombstone {
-            Tombstone::Heeded => self.tombstone_ends_ms > now_ms,
+            Tombstone::Enforced => self.tombstone_ends_ms > now_ms,
             Tombstone::Ignored => self.is_moved && self.tombstone_ends_ms > now_ms,
-            Tombstone::HeededAfter(seen) => {
+            Tombstone::EnforcedAfter(seen) => {
                 let living = self.living.as_ref();
-                let is_it = living.is_some_and(|living| living.stamp.life == seen);
-                self.stale_writes_until_ms > now_ms && !is_it
+                let is_same_life = living.is_some_and(|living| living.stamp.life == seen);
+                self.stale_writes_until_ms > now_ms && !is_same_life
             }
         }
     }

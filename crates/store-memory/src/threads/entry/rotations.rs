@@ -15,7 +15,7 @@ impl Entry {
         step: &mut Step<'_>,
     ) -> Result<(Rotated, Option<Self>), Refusal> {
         let now_ms = step.now_ms;
-        let heeded = Some(Tombstone::Heeded);
+        let heeded = Some(Tombstone::Enforced);
         let replayed = self.open(&rotate.conditions, heeded, step, Answered::rotated)?;
         if let Some(first) = replayed {
             return Ok((first, None));

@@ -42,8 +42,8 @@ impl Entry {
         step: &mut Step<'_>,
     ) -> Result<Compacted, Refusal> {
         let (now_ms, key) = (step.now_ms, compaction.idempotency);
-        let may = (compaction.access, compaction.turn);
-        if let Some(first) = self.open_scope(may, key, step, ScopeAnswered::compacted)? {
+        let caller = (compaction.access, compaction.turn);
+        if let Some(first) = self.open_scope(caller, key, step, ScopeAnswered::compacted)? {
             return Ok(first);
         }
         if self.is_unbound(compaction.access, now_ms) {
@@ -67,8 +67,8 @@ impl Entry {
         step: &mut Step<'_>,
     ) -> Result<(Answered<bool>, Option<Box<HeldScope>>), Refusal> {
         let (now_ms, key) = (step.now_ms, end.idempotency);
-        let may = (end.access, end.turn);
-        if let Some(first) = self.open_scope(may, key, step, ScopeAnswered::ended)? {
+        let caller = (end.access, end.turn);
+        if let Some(first) = self.open_scope(caller, key, step, ScopeAnswered::ended)? {
             return Ok((first, None));
         }
         let scope = self

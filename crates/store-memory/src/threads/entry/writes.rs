@@ -76,11 +76,11 @@ fn update(
 }
 
 fn log_appended(living: &mut LiveThread, written: &Written, step: &mut Step<'_>) {
-    let places = written.answers.iter().filter_map(|answer| match answer {
+    let items = written.answers.iter().filter_map(|answer| match answer {
         Answer::Appended(_, appended) => Some(appended),
         _ => None,
     });
-    if let Some(kind) = appended(places) {
+    if let Some(kind) = appended(items) {
         step.log(living, kind);
     }
 }

@@ -1,6 +1,6 @@
 -- Renews a holder's leases in a pool, and takes free slots up to the holder's share.
 -- KEYS: 1 the pool, a hash. Its field `mHOLDER` has the expiry of a holder; `sSLOT` has the expiry of a lease and the name
---   of its holder; `iHOLDER` is described in introduce.lua.
+--   of its holder; `iHOLDER` is described in announce.lua.
 -- ARGV: 1 `ahead`, 2 number of slots, 3 holder, 4 duration of the leases.
 -- Reply: the slots that the holder now has.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])

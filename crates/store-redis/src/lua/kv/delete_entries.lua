@@ -9,7 +9,7 @@ local given, memory = recall(KEYS[#KEYS], ARGV[4], ahead, 'D')
 if given then return given end
 for i = 5, ARGV[2] == '' and 4 or #ARGV do
   local head = head_of(k, ARGV[i], ahead, since)
-  local version, life, _ = 0, NOBODY
+  local version, life, _ = 0, NO_LIFE
   if head then _, version, life = unpack_(HEAD, head) end
   if not is_met(ARGV[2], version, life) then return {'R', 'version_mismatch', version, life} end
 end

@@ -9,9 +9,9 @@ for _, name in ipairs(due) do
   -- otherwise the next call would find a stale member again
   if not record or #record ~= IDLE_BYTES then call('ZREM', k.idle, name) end
 end
-local found = {#due}
+local reply = {#due}
 for _, name in ipairs(call('ZRANGE', k.ended, 0, ARGV[2] - 1)) do
-  found[#found + 1] = name
-  found[#found + 1] = tonumber(call('ZSCORE', k.ended, name))
+  reply[#reply + 1] = name
+  reply[#reply + 1] = tonumber(call('ZSCORE', k.ended, name))
 end
-return found
+return reply

@@ -12,7 +12,7 @@
 -- Expired entries remain in all keys except :k:HASH until they are purged.
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
-local NOBODY = '\0\0\0\0\0\0\0\0'
+local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- Maximum number of expired entries that a script purges in addition to its own work.
 local PURGED = 20
 
@@ -27,7 +27,8 @@ local function count(counts, member, entries, bytes, used)
   end
 end
 
--- Returns whether an entry was last put before `since`. Such an entry ended with an earlier life of its namespace.
+-- Returns whether an entry was last put before `since`. Such an entry belonged to an earlier namespace
+-- with the same name, and has ended with it.
 local function ended_with_namespace(head, since)
   if since == 0 or #head < HEAD_BYTES then return false end
   local _, _, _, _, updated = unpack_(HEAD, head)
@@ -55,10 +56,10 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `most` expired members, and returns their number. Call it after all commands that use memory. A purge
+-- Drops up to `limit` expired members, and returns their number. Call it after all commands that use memory. A purge
 -- writes, and once a script has written, even a full Redis accepts such commands.
-local function purge(k, most, ahead)
-  local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, most)
+local function purge(k, limit, ahead)
+  local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, limit)
   for _, member in ipairs(ended) do drop(k, member) end
   return #ended
 end

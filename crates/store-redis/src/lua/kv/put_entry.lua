@@ -9,12 +9,12 @@ local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(
 local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}
 local given, memory = recall(KEYS[6], ARGV[9], ahead, 'P')
 local at, since = now(ahead), tonumber(ARGV[8])
-local head, known = head_of(k, member, ahead, since)
+local head, listed = head_of(k, member, ahead, since)
 if given then
   if given[1] == 'P' then given[6] = head and 1 or 0 end
   return given
 end
-local version, life, created, uses, _ = 0, NOBODY, at, 0
+local version, life, created, uses, _ = 0, NO_LIFE, at, 0
 if head then _, version, life, created = unpack_(HEAD, head) end
 if not is_met(ARGV[3], version, life) then
   if memory and ARGV[10] == '1' then
@@ -40,12 +40,12 @@ if ends > 0 then
   call('ZADD', k.ends, fmt('%.0f', ends), member)
 else
   call('SET', entry, ARGV[6])
-  if known then call('ZREM', k.ends, member) end
+  if listed then call('ZREM', k.ends, member) end
 end
 call('SETRANGE', entry, 0, pack(USES, ends, at, uses) .. new)
 call('HSET', k.heads, member, new .. texts)
-if known then
-  local _, _, _, _, _, _, before = unpack_(HEAD, known)
+if listed then
+  local _, _, _, _, _, _, before = unpack_(HEAD, listed)
   count(k.counts, member, 0, bytes - before, at)
 else
   call('ZADD', k.members, 0, member)

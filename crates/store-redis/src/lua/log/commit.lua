@@ -44,10 +44,10 @@ while ARGV[i] do
     i = i + 2
   end
 end
-local over = call('ZCARD', KEYS[5]) - tonumber(ARGV[5])
-if over > 0 then
-  local oldest = call('ZRANGE', KEYS[5], 0, over - 1)
+local excess = call('ZCARD', KEYS[5]) - tonumber(ARGV[5])
+if excess > 0 then
+  local oldest = call('ZRANGE', KEYS[5], 0, excess - 1)
   in_slices('HDEL', KEYS[4], oldest)
   in_slices('ZREM', KEYS[5], oldest)
 end
-return {1, math.max(0, over)}
+return {1, math.max(0, excess)}

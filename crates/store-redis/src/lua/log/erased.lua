@@ -1,4 +1,4 @@
-local LOOKED_AT, HEADER, LOGGED_LIFE_AT, FIRST_HEADER, FIRST_LIFE_AT = 32, 26, 19, 10, 3
+local SCAN_BATCH, HEADER, LOGGED_LIFE_AT, FIRST_HEADER, FIRST_LIFE_AT = 32, 26, 19, 10, 3
 local LOST_LIFE_NAMED = '-0000000000000000'
 
 -- Returns whether an event may name keys of an erased life. End, move and request events name no keys.
@@ -16,18 +16,18 @@ local function is_unwanted(entry, erased)
   return lost and tonumber(string.match(entry[1], '^%d+')) <= tonumber(lost)
 end
 
--- Calls `look` for each entry of a log, starting at `from`. Stops when `look` returns true, or after `most` entries or
--- `most_bytes` bytes of key names. Returns the position to resume at, or nil at the end of the log.
-local function look_through(log, from, most, most_bytes, look)
-  local looked, bytes = 0, 0
-  while looked < most and bytes < most_bytes do
-    local entries = call('XRANGE', log, from, '+', 'COUNT', LOOKED_AT)
+-- Calls `visit` for each entry of a log, starting at `from`. Stops when `visit` returns true, or after `max_entries`
+-- entries or `max_bytes` bytes of key names. Returns the position to resume at, or nil at the end of the log.
+local function scan_log(log, from, max_entries, max_bytes, visit)
+  local scanned, bytes = 0, 0
+  while scanned < max_entries and bytes < max_bytes do
+    local entries = call('XRANGE', log, from, '+', 'COUNT', SCAN_BATCH)
     for _, entry in ipairs(entries) do
-      if look(entry) then return nil end
+      if visit(entry) then return nil end
       bytes = bytes + #entry[2][4]
     end
-    if #entries < LOOKED_AT then return nil end
-    looked, from = looked + #entries, '(' .. entries[#entries][1]
+    if #entries < SCAN_BATCH then return nil end
+    scanned, from = scanned + #entries, '(' .. entries[#entries][1]
   end
   return from
 end

@@ -7,7 +7,7 @@
 local start, horizon = tonumber(ARGV[1]), call('GET', KEYS[3])
 if start and horizon and tonumber(string.match(horizon, '^%d+')) >= start then return {1} end
 local found = 0
-local next = look_through(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), function(entry)
+local next = scan_log(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), function(entry)
   if is_unwanted(entry, KEYS[2]) then found = 1 end
   return found == 1
 end)

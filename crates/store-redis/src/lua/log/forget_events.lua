@@ -6,8 +6,8 @@ if call('EXISTS', KEYS[1]) == 0 then return 0 end
 write_even_when_full(KEYS[1])
 for i = 1, #ARGV, 2 do
   local event, record = ARGV[i], ARGV[i + 1]
-  for place = 2, 3 do
-    if call('HDEL', KEYS[place], event) == 1 and record ~= '' then call('HSET', KEYS[place], event, record) end
+  for index = 2, 3 do
+    if call('HDEL', KEYS[index], event) == 1 and record ~= '' then call('HSET', KEYS[index], event, record) end
   end
   if record == '' then call('ZREM', KEYS[4], event) end
 end

@@ -115,30 +115,30 @@ local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
   -- the last compaction: its number, its last position, and its number of new items
-  local all = {list = {}, last = 0, through = 0, new = 0}
-  if text ~= '' then all.last, all.through, all.new = unpack_(SEGMENTS, text) end
+  local segments = {list = {}, last = 0, through = 0, new = 0}
+  if text ~= '' then segments.last, segments.through, segments.new = unpack_(SEGMENTS, text) end
   while at < #text do
     local g, bytes = {}, 0
     g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, bytes = unpack_(SEGMENT, text, at)
     at = at + SEGMENT_BYTES
     g.ids = sub(text, at, at + bytes - 1)
-    at, all.list[#all.list + 1] = at + bytes, g
+    at, segments.list[#segments.list + 1] = at + bytes, g
   end
   -- Returns the keys of a segment's items and of their ids. The segment is in the scope `of`, by default this scope.
-  function all.keys(number, of)
-    local its = of or scope
-    local from = find(its, '}:k:', 1, true)
-    local start, name = sub(its, 1, from), sub(its, from + 4) .. ':' .. number
+  function segments.keys(number, of)
+    local base = of or scope
+    local from = find(base, '}:k:', 1, true)
+    local start, name = sub(base, 1, from), sub(base, from + 4) .. ':' .. number
     return start .. ':s:' .. name, start .. ':si:' .. name
   end
-  function all.drop()
-    for _, g in ipairs(all.list) do call('UNLINK', all.keys(g.number)) end
+  function segments.drop()
+    for _, g in ipairs(segments.list) do call('UNLINK', segments.keys(g.number)) end
   end
   -- Moves the items to another scope in the same slot. Returns the new keys and their expiry.
-  function all.move(to)
+  function segments.move(to)
     local moved = {}
-    for _, g in ipairs(all.list) do
-      local old, new = {all.keys(g.number)}, {all.keys(g.number, to)}
+    for _, g in ipairs(segments.list) do
+      local old, new = {segments.keys(g.number)}, {segments.keys(g.number, to)}
       for i = 1, 2 do
         if call('EXISTS', old[i]) == 1 then
           call('RENAME', old[i], new[i])
@@ -148,7 +148,7 @@ local function segments_of(scope)
     end
     return moved
   end
-  return all
+  return segments
 end
 
 -- Deletes the checkpoints of a thread. Returns their numbers in order, separated by commas.
@@ -216,8 +216,8 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   local list = owned_key(thread, ':oa:', tag)
   local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - archive_ms, 'LIMIT', 0, 2)
   for _, member in ipairs(old) do
-    local its_id, its_life = string.match(member, '^(.*)%-(%x+)$')
-    local _, m = archive_of(owned_key(thread, ':a:', its_id), its_life)
+    local ended_id, ended_life = string.match(member, '^(.*)%-(%x+)$')
+    local _, m = archive_of(owned_key(thread, ':a:', ended_id), ended_life)
     if not m then call('ZREM', list, member) end
   end
   call('ZADD', list, now(ahead), id .. '-' .. hex(life))

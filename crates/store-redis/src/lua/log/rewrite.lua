@@ -17,7 +17,7 @@ settle(log)
 write_even_when_full(copy .. ':')
 if from == '-' then call('UNLINK', copy) end
 if call('EXISTS', log) == 0 then return 1 end
-local next = look_through(log, from, tonumber(ARGV[3]), tonumber(ARGV[4]), function(entry)
+local next = scan_log(log, from, tonumber(ARGV[3]), tonumber(ARGV[4]), function(entry)
   if not is_unwanted(entry, KEYS[4]) then call('XADD', copy, entry[1], unpack(entry[2])) end
 end)
 if next then
@@ -28,9 +28,9 @@ end
 
 -- positions must never go backwards, even if the last event was left out
 local last
-local about = call('XINFO', 'STREAM', log)
-for i = 1, #about, 2 do
-  if about[i] == 'last-generated-id' then last = about[i + 1] end
+local info = call('XINFO', 'STREAM', log)
+for i = 1, #info, 2 do
+  if info[i] == 'last-generated-id' then last = info[i + 1] end
 end
 if call('EXISTS', copy) == 0 then
   call('XADD', copy, last, 'e', '', 'k', '')

@@ -3,7 +3,7 @@
 -- ARGV: 1 `ahead`, 2 retention of events, 3 maximum retention, 4 position of the slowest consumer or empty, 5 retention of
 --   archives, 6 maximum number of archives in the reply, 7 approximate maximum number of events to delete.
 -- Reply: 1 if the log has more to delete, else 0; and archives past their retention that the log no longer needs.
-local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[7])
+local ahead, max_events = tonumber(ARGV[1]), tonumber(ARGV[7])
 -- positions cannot be negative
 local function position(ms) return fmt('%.0f-0', math.max(1, ms)) end
 local hard_ms = now(ahead) - tonumber(ARGV[3])
@@ -19,7 +19,7 @@ end
 local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
   -- deletes whole nodes of the stream, a few thousand events at a time, and then the rest
-  if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', most) > most / 2 then
+  if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', max_events) > max_events / 2 then
     more = 1
   else
     call('XTRIM', KEYS[1], 'MINID', cut)
@@ -31,6 +31,6 @@ end
 
 -- an archive has the time of its event's position
 local oldest = call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-local unwanted = now(ahead) - tonumber(ARGV[5])
-if oldest then unwanted = math.min(unwanted, tonumber(string.match(oldest[1], '^%d+')) - 1) end
-return {more, call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', unwanted), 'LIMIT', 0, ARGV[6])}
+local archives_until = now(ahead) - tonumber(ARGV[5])
+if oldest then archives_until = math.min(archives_until, tonumber(string.match(oldest[1], '^%d+')) - 1) end
+return {more, call('ZRANGEBYSCORE', KEYS[3], '-inf', fmt('%.0f', archives_until), 'LIMIT', 0, ARGV[6])}

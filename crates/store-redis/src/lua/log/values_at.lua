@@ -1,18 +1,18 @@
 -- Reads values of a thread if it still has the given version. Does not extend the lifetime of the thread.
 -- KEYS: 1 thread. ARGV: 1 `ahead`, 2 life and version, 3 maximum bytes of the values, then fields.
 -- Reply: nil if the version differs or the values are larger; else meta and values as in read_values.lua.
-local key, most = KEYS[1], tonumber(ARGV[3])
+local key, budget = KEYS[1], tonumber(ARGV[3])
 local m = living(key, tonumber(ARGV[1]))
 if not m or sub(m, LIFE_AT, VERSION_END) ~= ARGV[2] then return false end
 local reply = {m}
 for i = 4, #ARGV do
   -- The size is checked before the text is read. The field of a chunked array is only a short header.
-  most = most - call('HSTRLEN', key, ARGV[i])
-  if most < 0 then return false end
+  budget = budget - call('HSTRLEN', key, ARGV[i])
+  if budget < 0 then return false end
   local text = call('HGET', key, ARGV[i])
   if text and byte(text) == 65 then
-    most = most - unpack_array(text).bytes
-    if most < 0 then return false end
+    budget = budget - unpack_array(text).bytes
+    if budget < 0 then return false end
   end
   reply[i - 2] = whole(key, text)
 end

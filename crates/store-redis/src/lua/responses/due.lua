@@ -1,11 +1,11 @@
 -- Lists responses that are due. KEYS: 1 open responses of a bucket. ARGV: 1 `ahead`, 2 maximum number. Reply: their ids.
 local ahead, start = tonumber(ARGV[1]), sub(KEYS[1], 1, -4)
-local found = {}
+local ids = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now(ahead), 'LIMIT', 0, ARGV[2])) do
   if call('PTTL', start .. ':u:' .. id) > ahead then
-    found[#found + 1] = id
+    ids[#ids + 1] = id
   else
     call('ZREM', KEYS[1], id)
   end
 end
-return found
+return ids

@@ -6,8 +6,8 @@
 local response = table.remove(KEYS)
 --+ step
 local step_args, channel = take_step(ARGV)
-local its_thread = thread or refused and living(k.thread, ahead)
-local step_refusal, its_response = plan_step(response, k.thread, its_thread, step_args, ahead)
+local step_thread = thread or refused and living(k.thread, ahead)
+local step_refusal, step_response = plan_step(response, k.thread, step_thread, step_args, ahead)
 if step_refusal then return step_refusal end
 --+ done
-do_step(response, k.thread, its_response, step_args, channel, ahead)
+do_step(response, k.thread, step_response, step_args, channel, ahead)

@@ -5,7 +5,7 @@
 local response = table.remove(KEYS)
 local step_args, channel = take_step(ARGV)
 --+ step
-local step_refusal, its_response = plan_step(response, key, m, step_args, ahead)
+local step_refusal, step_response = plan_step(response, key, m, step_args, ahead)
 if step_refusal then return step_refusal end
 --+ append
-do_step(response, key, its_response, step_args, channel, ahead)
+do_step(response, key, step_response, step_args, channel, ahead)

@@ -5,8 +5,8 @@ local key, thread, ahead = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local r = open_response(key, ahead)
 if r and not is_in(key, r, ARGV[3], thread) then return {'R', 'turn_lost'} end
 local refusal = driver_refusal(r, ARGV[2], thread, thread and living(thread, ahead))
-local may_let_go = tonumber(ARGV[4]) == 0 and r and not r.has_ended and r.token == ARGV[2]
-if refusal and not may_let_go then return refusal end
+local may_release = tonumber(ARGV[4]) == 0 and r and not r.has_ended and r.token == ARGV[2]
+if refusal and not may_release then return refusal end
 settle_response(key, r)
 write_even_when_full(key)
 r.lease = now(ahead) + tonumber(ARGV[4])

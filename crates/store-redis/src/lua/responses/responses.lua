@@ -16,7 +16,7 @@
 local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
 local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 -- Maximum number of responses that one script drops from the list of a life.
-local MOST_FORGOTTEN = 10
+local FORGOTTEN_MAX = 10
 
 local function start_of(key) return sub(key, 1, find(key, '}:u:', 1, true)) end
 local function response_id_of(key) return sub(key, find(key, '}:u:', 1, true) + 4) end
@@ -55,7 +55,7 @@ local function keep(key, r, ahead)
   end
   if r.life == NO_LIFE then return end
   local list = list_of(key, r.life)
-  local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - 1, 'LIMIT', 0, MOST_FORGOTTEN)
+  local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - 1, 'LIMIT', 0, FORGOTTEN_MAX)
   if #old > 0 then call('ZREM', list, unpack(old)) end
   call('ZADD', list, now(ahead) + r.kept, response_id_of(key))
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end

@@ -6,7 +6,7 @@
 --   history and of all segments, maximum number of later items, maximum number of segments; 2 `access`, 3 turn token or
 --   empty, 4 idempotency key or empty, then id, value and fingerprint of each new item.
 -- Reply: `C`, replayed flag, meta, number of the segment, number of segments dropped; or a refusal as in write_scope.lua.
-local ahead, through, count, keep, max_bytes, most_later, most_segments = unpack_('>I6I6I6I6I6I4I2', ARGV[1])
+local ahead, through, count, keep, max_bytes, max_later, max_segments = unpack_('>I6I6I6I6I6I4I2', ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local thread, s, _, refusal = open_scope(k, ahead, false, ARGV[2])
 if refusal then return refusal end
@@ -20,19 +20,19 @@ if not thread or is_unbound(thread, ARGV[2]) then return {'R', 'no_thread'} end
 if not s then return {'R', 'prefix_changed', 0} end
 if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 
-local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', most_later + 1)
-if #later > most_later then return {'R', 'too_many_later_items'} end
+local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', max_later + 1)
+if #later > max_later then return {'R', 'too_many_later_items'} end
 local segments, new, before = living_segments(k, s, ahead), (#ARGV - 4) / 3, s.items - #later
 -- if another compaction replaced the same prefix, `count` no longer matches; `is_same` covers a compaction that added
 -- as many items as it replaced
 local is_same = through == segments.through and new == segments.new and count == new
 if through >= s.next or before ~= count or new > before or is_same then return {'R', 'prefix_changed', before} end
 local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0, known = {},
-  places = {}}
+  positions = {}}
 for i = 5, #ARGV, 3 do
   refusal = plan_item(plan, ARGV[i], ARGV[i + 1], ARGV[i + 2])
   if refusal then return refusal end
-  if #plan.new < #plan.places then return {'R', 'item_id_reused', #plan.places - 1} end
+  if #plan.new < #plan.positions then return {'R', 'item_id_reused', #plan.positions - 1} end
 end
 local bytes, entries, ids, known = 0, {}, {}, {}
 for i, item in ipairs(later) do entries[i], ids[i], bytes = item[1], item[2][4], bytes + bytes_of(item) end
@@ -44,7 +44,7 @@ s.version, s.updated = s.version + 1, now(ahead)
 call('HSET', k.scope, 'M', pack_scope(s))
 for from = 1, #ids, 1000 do
   local found = call('HMGET', k.ids, unpack(ids, from, math.min(from + 999, #ids)))
-  for _, one in ipairs(found) do known[#known + 1] = one end
+  for _, entry in ipairs(found) do known[#known + 1] = entry end
 end
 local names = {}
 for i, item in ipairs(plan.new) do names[i] = item.id end
@@ -62,21 +62,21 @@ if is_kept then
   in_slices('HDEL', its_ids, ids)
   call('PEXPIRE', its_stream, keep + ahead)
   call('PEXPIRE', its_ids, keep + ahead)
-  dropped = segments.add(segment, most_segments, max_bytes)
+  dropped = segments.add(segment, max_segments, max_bytes)
 else
   call('UNLINK', k.history, k.ids)
 end
 local fields = {}
-local function add(place, at, id, value, its_known)
-  call('XADD', k.history, place, 't', at, 'i', id, 'v', value)
+local function add(position, at, id, value, its_known)
+  call('XADD', k.history, position, 't', at, 'i', id, 'v', value)
   fields[#fields + 1], fields[#fields + 2] = id, its_known
 end
 for _, item in ipairs(plan.new) do
-  add(fmt('%.0f-0', item.place), fmt('%.0f', now(ahead)), item.id, item.value, item.known)
+  add(fmt('%.0f-0', item.position), fmt('%.0f', now(ahead)), item.id, item.value, item.known)
 end
 for i, item in ipairs(later) do add(item[1], item[2][2], item[2][4], item[2][6], known[i]) end
 in_slices('HSET', k.ids, fields)
-s.first, s.history, s.items = plan.new[1].place, bytes + plan.added, #later + new
+s.first, s.history, s.items = plan.new[1].position, bytes + plan.added, #later + new
 segments.put()
 call('HSET', k.scope, 'M', pack_scope(s))
 local _, left = touch(k.thread, ahead, '')

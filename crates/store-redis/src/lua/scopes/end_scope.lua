@@ -14,7 +14,7 @@ if ARGV[3] ~= '' or thread and byte(thread) % 2 == 0 then
 end
 local version = s and s.version or 0
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
-  return {'R', 'version_mismatch', version, s and s.life or NOBODY}
+  return {'R', 'version_mismatch', version, s and s.life or NO_LIFE}
 end
 if k.thread then touch(k.thread, ahead, '') end
 -- if the thread has ended, its archive still needs the scope

@@ -7,9 +7,9 @@ local _, s, _, refusal = open_scope(k, ahead, true, ARGV[2])
 if not s then return refusal or false end
 local known = call('HGET', k.ids, ARGV[3])
 if known then return {fmt('%.0f', (unpack_('>I6', known))), 0} end
-local place = marked_place(k.scope, ARGV[3])
+local position = removed_position(k.scope, ARGV[3])
 for _, key in ipairs(s.flags >= SEGMENTED and living_segments(k, s, ahead).ids() or {}) do
   local original = call('HGET', key, ARGV[3])
-  if original then place = unpack_('>I6', original) end
+  if original then position = unpack_('>I6', original) end
 end
-return place and {fmt('%.0f', place), 1} or false
+return position and {fmt('%.0f', position), 1} or false

@@ -1,7 +1,7 @@
 -- Maximum number of removed items that the field `G` records, and the sizes in bytes of each record and its digest.
-local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
+local REMOVALS_MAX, REMOVAL_BYTES, DIGEST_BYTES = 256, 14, 8
 
-local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end
+local function position_of(item) return tonumber(string.match(item[1], '^%d+')) end
 local function bytes_of(item) return #item[2][4] + #item[2][6] + 64 end
 
 local function digest_of(id)
@@ -10,19 +10,19 @@ local function digest_of(id)
 end
 
 -- Records the positions of removed items, oldest first.
-local function mark_items(key, ids, places)
-  local marks = {call('HGET', key, 'G') or ''}
-  for i = math.max(1, #ids - MOST_MARKS + 1), #ids do
-    marks[#marks + 1] = digest_of(ids[i]) .. pack('>I6', places[i])
+local function record_removed(key, ids, positions)
+  local removed = {call('HGET', key, 'G') or ''}
+  for i = math.max(1, #ids - REMOVALS_MAX + 1), #ids do
+    removed[#removed + 1] = digest_of(ids[i]) .. pack('>I6', positions[i])
   end
-  call('HSET', key, 'G', sub(table.concat(marks), -MARK_BYTES * MOST_MARKS))
+  call('HSET', key, 'G', sub(table.concat(removed), -REMOVAL_BYTES * REMOVALS_MAX))
 end
 
 -- Returns the former position of a removed item, or nil if it is not recorded.
-local function marked_place(key, id)
-  local marks, digest = call('HGET', key, 'G') or '', digest_of(id)
+local function removed_position(key, id)
+  local removed, digest = call('HGET', key, 'G') or '', digest_of(id)
   -- newest first, because an id may have been removed more than once
-  for at = #marks - MARK_BYTES + 1, 1, -MARK_BYTES do
-    if sub(marks, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', marks, at + DIGEST_BYTES)) end
+  for at = #removed - REMOVAL_BYTES + 1, 1, -REMOVAL_BYTES do
+    if sub(removed, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', removed, at + DIGEST_BYTES)) end
   end
 end

@@ -9,7 +9,7 @@ if ARGV[3] == 'g' then check_writable(k.scope) end
 local _, s, _, refusal = open_scope(k, ahead, ARGV[3] ~= 'g', ARGV[2])
 if not s then return refusal or false end
 local forwards, from = ARGV[5] == 'f', tonumber(string.match(ARGV[6], '%d+'))
-local parts, hidden, is_there = {}, {}, number == 0
+local parts, hidden, segment_exists = {}, {}, number == 0
 local segments = living_segments(k, s, ahead)
 for _, g in ipairs(segments.list) do
   local part = {key = segments.keys(g.number), first = g.first}
@@ -17,7 +17,7 @@ for _, g in ipairs(segments.list) do
     parts[#parts + 1] = part
     for id in string.gmatch(g.ids, '%S+') do hidden[id] = true end
   elseif g.number == number then
-    parts, is_there = {part}, true
+    parts, segment_exists = {part}, true
   end
 end
 if number == 0 then parts[#parts + 1] = {key = k.history, first = s.first} end
@@ -35,4 +35,4 @@ for j = 1, #parts do
     at = '(' .. found[#found][1]
   end
 end
-return {pack_scope(s), is_there and 1 or 0, items}
+return {pack_scope(s), segment_exists and 1 or 0, items}

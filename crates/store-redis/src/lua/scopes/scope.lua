@@ -19,7 +19,6 @@
 -- The scope of a thread has no TTL of its own: it has the life of the thread, and ends with the thread.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
 local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
-local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Maximum number of items that one script drops. An item takes about 4 us, and one large new item can displace a
 -- hundred thousand small ones.
 local DROPPED_MAX = 1000
@@ -107,17 +106,17 @@ local function open_scope(k, ahead, is_use, access)
 end
 
 -- Returns the position of the oldest item at or after `from`; if there is no such item, the position of the next new item.
-local function oldest_place(history, s, from)
+local function oldest_position(history, s, from)
   if s.next - s.first == s.items then return from end
   local oldest = call('XRANGE', history, fmt('%.0f-0', from), '+', 'COUNT', 1)[1]
-  return oldest and place_of(oldest) or s.next
+  return oldest and position_of(oldest) or s.next
 end
 
 -- Finds the oldest items that have at least `bytes` in total, except items with ids in `gone`. Returns their ids,
 -- positions and bytes, the position after them, and whether they are enough. Reads start with one item and grow,
 -- because one old item usually makes enough room, and an item can be large.
 local function oldest_items(history, s, bytes, gone)
-  local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
+  local found, portion = {ids = {}, positions = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < DROPPED_MAX do
     local items = call('XRANGE', history, fmt('%.0f-0', found.first), '+', 'COUNT', portion)
     if #items == 0 then
@@ -126,10 +125,10 @@ local function oldest_items(history, s, bytes, gone)
     end
     for _, item in ipairs(items) do
       if found.bytes >= bytes then break end
-      found.first = place_of(item) + 1
+      found.first = position_of(item) + 1
       if not gone[item[2][4]] then
         local at = #found.ids + 1
-        found.ids[at], found.places[at], found.bytes = item[2][4], place_of(item), found.bytes + bytes_of(item)
+        found.ids[at], found.positions[at], found.bytes = item[2][4], position_of(item), found.bytes + bytes_of(item)
       end
     end
     portion = math.min(2 * portion, 64)
@@ -141,16 +140,16 @@ end
 local function drop_items(k, s, found, ahead)
   in_slices('HDEL', k.ids, found.ids)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
-  mark_items(k.scope, found.ids, found.places)
-  s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
+  record_removed(k.scope, found.ids, found.positions)
+  s.first, s.history, s.items = oldest_position(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Returns the newest items, newest first: up to `most` items and REMOVED_BYTES_MAX bytes, but at least one item.
-local function newest_items(history, most)
+-- Returns the newest items, newest first: up to `limit` items and REMOVED_BYTES_MAX bytes, but at least one item.
+local function newest_items(history, limit)
   local found, bytes, up_to, portion = {}, 0, '+', 1
-  while #found < most do
-    local items = call('XREVRANGE', history, up_to, '-', 'COUNT', math.min(portion, most - #found))
+  while #found < limit do
+    local items = call('XREVRANGE', history, up_to, '-', 'COUNT', math.min(portion, limit - #found))
     if #items == 0 then break end
     for _, item in ipairs(items) do
       bytes = bytes + bytes_of(item)
@@ -164,41 +163,41 @@ end
 
 -- Removes items, which are given newest first. Their positions remain empty.
 local function remove_items(k, s, items, ahead)
-  local entries, ids, places = {}, {}, {}
+  local entries, ids, positions = {}, {}, {}
   for i, item in ipairs(items) do
     local at = #items + 1 - i
-    entries[at], ids[at], places[at] = item[1], item[2][4], place_of(item)
+    entries[at], ids[at], positions[at] = item[1], item[2][4], position_of(item)
     s.history = s.history - bytes_of(item)
   end
   call('XDEL', k.history, unpack(entries))
   call('HDEL', k.ids, unpack(ids))
-  mark_items(k.scope, ids, places)
+  record_removed(k.scope, ids, positions)
   s.items = s.items - #items
   if s.items == 0 then
     call('UNLINK', k.history, k.ids)
     s.first = s.next
-  elseif place_of(items[#items]) == s.first then
-    s.first = oldest_place(k.history, s, s.first)
+  elseif position_of(items[#items]) == s.first then
+    s.first = oldest_position(k.history, s, s.first)
   end
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
 -- Plans to append an item. Fields of `plan`: `next`, the position of the item; `ids`, the key of the ids unless the history
 -- is new; `originals`, the keys of the ids of original items; `gone`, the ids that the write removes. Fields for the items
--- planned so far: `new`, the items to add; `added`, their bytes; `known`, their position and fingerprint by id; `places`,
+-- planned so far: `new`, the items to add; `added`, their bytes; `known`, their position and fingerprint by id; `positions`,
 -- the answers as `position repeated`.
 local function plan_item(plan, id, value, fingerprint)
   local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
   for _, key in ipairs(plan.originals) do old = old or not plan.gone[id] and call('HGET', key, id) end
   if not old then
     old = pack('>I6', plan.next) .. fingerprint
-    plan.known[id], plan.new[#plan.new + 1] = old, {place = plan.next, id = id, value = value, known = old}
-    plan.places[#plan.places + 1] = fmt('%.0f 0', plan.next)
+    plan.known[id], plan.new[#plan.new + 1] = old, {position = plan.next, id = id, value = value, known = old}
+    plan.positions[#plan.positions + 1] = fmt('%.0f 0', plan.next)
     plan.added, plan.next = plan.added + #id + #value + 64, plan.next + 1
   elseif sub(old, 7) == fingerprint then
-    plan.places[#plan.places + 1] = fmt('%.0f 1', (unpack_('>I6', old)))
+    plan.positions[#plan.positions + 1] = fmt('%.0f 1', (unpack_('>I6', old)))
   else
-    return {'R', 'item_id_reused', #plan.places}
+    return {'R', 'item_id_reused', #plan.positions}
   end
 end
 
@@ -217,7 +216,7 @@ end
 local function append_items(k, s, plan, dropped, ahead)
   local ids = {}
   for _, item in ipairs(plan.new) do
-    call('XADD', k.history, fmt('%.0f-0', item.place), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
+    call('XADD', k.history, fmt('%.0f-0', item.position), 't', fmt('%.0f', now(ahead)), 'i', item.id, 'v', item.value)
     ids[#ids + 1] = item.id
     ids[#ids + 1] = item.known
   end

@@ -3,36 +3,36 @@ local SEGMENTED = 2
 
 -- Returns the segments that have not expired, with functions for scripts that have read the scope.
 local function living_segments(k, s, ahead)
-  local all, living = segments_of(k.scope), {}
-  for _, g in ipairs(all.list) do
+  local segments, living = segments_of(k.scope), {}
+  for _, g in ipairs(segments.list) do
     if g.ends > now(ahead) then living[#living + 1] = g end
   end
-  all.list = living
-  function all.ids()
+  segments.list = living
+  function segments.ids()
     local keys = {}
     for i, g in ipairs(living) do
-      local _, ids = all.keys(g.number)
+      local _, ids = segments.keys(g.number)
       keys[i] = ids
     end
     return keys
   end
   -- Stores the segments that are still needed, and deletes the others. A segment is needed while an item of its summary
   -- exists in the history or in a newer segment.
-  function all.put()
-    local kept, places, parts = {}, {k.ids}, {}
-    for j = #all.list, 1, -1 do
-      local g, is_kept = all.list[j], false
-      local stream, ids = all.keys(g.number)
+  function segments.put()
+    local kept, id_keys, parts = {}, {k.ids}, {}
+    for j = #segments.list, 1, -1 do
+      local g, is_kept = segments.list[j], false
+      local stream, ids = segments.keys(g.number)
       local names = {}
       for id in string.gmatch(g.ids, '%S+') do names[#names + 1] = id end
       -- the next newer segment usually has these items
-      for i = g.count > 0 and #places or 0, 1, -1 do
-        for _, known in ipairs(call('HMGET', places[i], unpack(names))) do is_kept = is_kept or known end
+      for i = g.count > 0 and #id_keys or 0, 1, -1 do
+        for _, known in ipairs(call('HMGET', id_keys[i], unpack(names))) do is_kept = is_kept or known end
         if is_kept then break end
       end
       if is_kept then
         table.insert(kept, 1, g)
-        places[#places + 1] = ids
+        id_keys[#id_keys + 1] = ids
       else
         call('UNLINK', stream, ids)
       end
@@ -40,58 +40,58 @@ local function living_segments(k, s, ahead)
     for i, g in ipairs(kept) do
       parts[i] = pack(SEGMENT, g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, #g.ids) .. g.ids
     end
-    call('HSET', k.scope, 'S', pack(SEGMENTS, all.last, all.through, all.new) .. table.concat(parts))
+    call('HSET', k.scope, 'S', pack(SEGMENTS, segments.last, segments.through, segments.new) .. table.concat(parts))
     s.flags = s.flags % SEGMENTED + (#kept > 0 and SEGMENTED or 0)
   end
   -- Removes all segments. Later segments continue the numbering.
-  function all.clear()
-    all.drop()
-    all.list = {}
-    all.put()
+  function segments.clear()
+    segments.drop()
+    segments.list = {}
+    segments.put()
   end
-  -- Adds a segment, and drops the oldest segments that exceed `most` or `max_bytes`. Returns how many were dropped.
-  function all.add(segment, most, max_bytes)
-    local list, bytes, dropped = all.list, segment.bytes, 0
+  -- Adds a segment, and drops the oldest segments that exceed `max_count` or `max_bytes`. Returns how many were dropped.
+  function segments.add(segment, max_count, max_bytes)
+    local list, bytes, dropped = segments.list, segment.bytes, 0
     for _, g in ipairs(list) do bytes = bytes + g.bytes end
     list[#list + 1] = segment
-    while #list > most or bytes > max_bytes do
+    while #list > max_count or bytes > max_bytes do
       local oldest = table.remove(list, 1)
       bytes, dropped = bytes - oldest.bytes, dropped + 1
-      call('UNLINK', all.keys(oldest.number))
+      call('UNLINK', segments.keys(oldest.number))
     end
     return dropped
   end
   -- Makes segments whose summary has an item at or before `through` expire no later than `ends`, or now if `ends` is 0.
-  function all.cut(through, ends)
-    local list = all.list
-    all.list = {}
+  function segments.cut(through, ends)
+    local list = segments.list
+    segments.list = {}
     for _, g in ipairs(list) do
       local _, items = string.gsub(g.ids, '%S+', '')
       if g.through - items < through and g.ends > ends then
         g.ends = ends
-        for _, key in ipairs({all.keys(g.number)}) do call('PEXPIRE', key, math.max(0, ends - now(ahead) + ahead)) end
+        for _, key in ipairs({segments.keys(g.number)}) do call('PEXPIRE', key, math.max(0, ends - now(ahead) + ahead)) end
       end
-      if g.ends > 0 then all.list[#all.list + 1] = g end
+      if g.ends > 0 then segments.list[#segments.list + 1] = g end
     end
   end
   -- Returns an original item, its segment, and the keys of the segment's ids and items; or nil.
-  function all.find(id)
-    for _, g in ipairs(all.list) do
-      local stream, ids = all.keys(g.number)
+  function segments.find(id)
+    for _, g in ipairs(segments.list) do
+      local stream, ids = segments.keys(g.number)
       local known = call('HGET', ids, id)
       if known then
-        local place = fmt('%.0f-0', (unpack_('>I6', known)))
-        return call('XRANGE', stream, place, place)[1], g, ids, stream
+        local position = fmt('%.0f-0', (unpack_('>I6', known)))
+        return call('XRANGE', stream, position, position)[1], g, ids, stream
       end
     end
   end
-  function all.remove(id)
-    local item, g, ids, stream = all.find(id)
+  function segments.remove(id)
+    local item, g, ids, stream = segments.find(id)
     call('XDEL', stream, item[1])
     call('HDEL', ids, id)
     g.count, g.bytes = g.count - 1, g.bytes - bytes_of(item)
-    mark_items(k.scope, {id}, {place_of(item)})
-    all.put()
+    record_removed(k.scope, {id}, {position_of(item)})
+    segments.put()
   end
-  return all
+  return segments
 end

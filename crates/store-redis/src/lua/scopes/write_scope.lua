@@ -37,8 +37,8 @@ if ARGV[9] ~= '' or thread and byte(thread) % 2 == 0 then
   if refusal then return refusal end
 end
 if thread and is_unbound(thread, ARGV[10]) then return {'R', 'no_thread'} end
-local there = s ~= nil
-if there then
+local exists = s ~= nil
+if exists then
   if has(1) then return {'R', 'scope_exists'} end
   if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 else
@@ -46,15 +46,15 @@ else
   s = new_scope(thread and sub(thread, LIFE_AT, LIFE_END) or life, ttl, ahead)
 end
 s.ttl = ttl
-local its_life = there and s.life or NOBODY
+local its_life = exists and s.life or NO_LIFE
 if not is_met(ARGV[2], s.version, its_life) then return {'R', 'version_mismatch', s.version, its_life} end
 if ARGV[8] ~= '' then
-  local record = there and call('HGET', k.scope, 'R')
+  local record = exists and call('HGET', k.scope, 'R')
   if not record or record ~= sub(ARGV[8], 2) then return {'R', 'changed'} end
 end
 if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
 
--- Fields of an entry: `there`, whether the key exists; `stored`, whether the hash has the field; `text`, the text to
+-- Fields of an entry: `exists`, whether the key exists; `stored`, whether the hash has the field; `text`, the text to
 -- write; `expires` (0: never; nil: unchanged).
 local entries, order, cleared = {}, {}, false
 local answers = {}
@@ -63,10 +63,10 @@ local function load(f)
   local e = entries[f]
   if not e then
     e = {size = 0}
-    if there and not cleared then
+    if exists and not cleared then
       e.size = call('HSTRLEN', k.scope, 'k' .. f)
-      e.there = e.size > 0 or call('HEXISTS', k.scope, 'k' .. f) == 1
-      e.stored = e.there
+      e.exists = e.size > 0 or call('HEXISTS', k.scope, 'k' .. f) == 1
+      e.stored = e.exists
     end
     entries[f], order[#order + 1] = e, f
   end
@@ -74,21 +74,21 @@ local function load(f)
 end
 
 local function put(e, text, expires)
-  if e.there then s.bytes, s.keys = s.bytes - e.size, s.keys - 1 end
-  e.there, e.text, e.size, e.expires, e.dirty = text ~= nil, text, text and #text or 0, expires, true
+  if e.exists then s.bytes, s.keys = s.bytes - e.size, s.keys - 1 end
+  e.exists, e.text, e.size, e.expires, e.dirty = text ~= nil, text, text and #text or 0, expires, true
   if text then s.bytes, s.keys = s.bytes + #text, s.keys + 1 end
 end
 
 local function increment(op, f, by)
   local e = load(f)
-  local old = not e.there and '0' or e.text or call('HGET', k.scope, 'k' .. f)
+  local old = not e.exists and '0' or e.text or call('HGET', k.scope, 'k' .. f)
   if not find(old, '^%-?%d+$') then return {'R', 'not_an_integer', op} end
   old = string.gsub(old, '^(%-?)0+(%d)', '%1%2')
   if is_past_64_bits(old) then return {'R', 'integer_overflow', op} end
   if old == '-0' then old = '0' end
   local sum = add(old, by)
   if is_past_64_bits(sum) then return {'R', 'integer_overflow', op} end
-  put(e, sum, not e.there and 0 or e.expires)
+  put(e, sum, not e.exists and 0 or e.expires)
   return nil, 'v' .. sum
 end
 
@@ -97,7 +97,7 @@ while i <= n and ARGV[i] ~= 'H' do
   local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then
     local e = load(f)
-    if e.there and ARGV[i + 4] == 'a' then
+    if e.exists and ARGV[i + 4] == 'a' then
       answer = 's0'
     else
       local lasts = tonumber(ARGV[i + 3])
@@ -107,8 +107,8 @@ while i <= n and ARGV[i] ~= 'H' do
     i = i + 5
   elseif code == 'D' then
     local e = load(f)
-    answer = e.there and 'd1' or 'd0'
-    if e.there then put(e, nil, 0) end
+    answer = e.exists and 'd1' or 'd0'
+    if e.exists then put(e, nil, 0) end
     i = i + 2
   elseif code == 'I' then
     refusal, answer = increment(op, f, ARGV[i + 2])
@@ -137,16 +137,16 @@ local function key_names(keys)
   return table.concat(named, ',')
 end
 
-local takes = sub(ARGV[11], 1, 1) == 'N'
+local takes_newest = sub(ARGV[11], 1, 1) == 'N'
 -- items to remove one by one, their ids, and the original item
 local removed, gone_ids, history, original = {}, {}, has(4) and 0 or s.history, nil
-if there and takes then
+if exists and takes_newest then
   removed = newest_items(k.history, tonumber(sub(ARGV[11], 2)))
-elseif there and ARGV[11] ~= '' then
+elseif exists and ARGV[11] ~= '' then
   local old = call('HGET', k.ids, sub(ARGV[11], 2))
-  local place = old and fmt('%.0f-0', (unpack_('>I6', old)))
+  local position = old and fmt('%.0f-0', (unpack_('>I6', old)))
   if old then
-    removed = call('XRANGE', k.history, place, place)
+    removed = call('XRANGE', k.history, position, position)
   else
     original = s.flags >= SEGMENTED and living_segments(k, s, ahead).find(sub(ARGV[11], 2))
     if original then gone_ids[sub(ARGV[11], 2)] = true end
@@ -156,10 +156,10 @@ for _, item in ipairs(removed) do
   gone_ids[item[2][4]], history = true, history - bytes_of(item)
 end
 local removed_count = has(4) and s.items or original and 1 or #removed
-local removes, keeps_some = has(4) or removed_count > 0, there and not has(4)
+local removes, keeps_some = has(4) or removed_count > 0, exists and not has(4)
 local plan = {next = s.next, ids = keeps_some and k.ids,
   originals = keeps_some and s.flags >= SEGMENTED and living_segments(k, s, ahead).ids() or {},
-  gone = gone_ids, new = {}, added = 0, known = {}, places = {}}
+  gone = gone_ids, new = {}, added = 0, known = {}, positions = {}}
 while i <= n do
   local refusal = plan_item(plan, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
   if refusal then return refusal end
@@ -169,7 +169,7 @@ local adds_keys = false
 for _, f in ipairs(order) do
   adds_keys = adds_keys or entries[f].dirty and entries[f].text ~= nil
 end
-local is_change = not (has(64) and #plan.new == 0 and not adds_keys and there)
+local is_change = not (has(64) and #plan.new == 0 and not adds_keys and exists)
 local room_refusal, dropped
 if is_change then room_refusal, dropped = make_room(k, s, plan, history, max_history, has(16)) end
 if room_refusal and room_refusal[2] ~= 'no_room' then return room_refusal end
@@ -178,11 +178,11 @@ if k.thread and not thread then return {'R', 'no_thread'} end
 -- Builds the reply, and remembers it for `left`, the remaining lifetime of the scope or thread (-1: no expiry).
 local function reply(left)
 --+ done
-  local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.places, ';'), removed_count}
-  local cost = 8 * (#answers + #plan.places)
-  for j = takes and #removed or 0, 1, -1 do
+  local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.positions, ';'), removed_count}
+  local cost = 8 * (#answers + #plan.positions)
+  for j = takes_newest and #removed or 0, 1, -1 do
     local item, at = removed[j], #answer
-    answer[at + 1], answer[at + 2] = fmt('%.0f', place_of(item)), item[2][2]
+    answer[at + 1], answer[at + 2] = fmt('%.0f', position_of(item)), item[2][2]
     answer[at + 3], answer[at + 4] = item[2][4], item[2][6]
     cost = cost + bytes_of(item)
   end
@@ -218,7 +218,7 @@ end
 local logged = has(32)
 local announces = thread and #plan.new > 0 and (logged or unpack_('>I6', thread, WATCHED_AT) > now(ahead))
 local changed, gone, puts = {}, {}, {}
-if cleared and there then
+if cleared and exists then
   for _, f in ipairs(call('HKEYS', k.scope)) do
     local kind = byte(f)
     if kind == 107 or kind == 120 then gone[#gone + 1] = f end
@@ -272,16 +272,16 @@ if not thread and (s.ttl > 0 or lives > 0) then
 end
 if logged or announces then
   local events = thread and unpack_('>I4', thread, EVENTS_AT) or s.events
-  local function tell(kind, version, more)
+  local function log_change(kind, version, more)
     events = events + 1
     local subject = thread and id_of(k.thread) or ARGV[4]
     log_event(KEYS[5], kind, 0, now(ahead), version, events, s.life, subject, more, ahead)
   end
-  if logged and #changed > 0 then tell(KV, s.version, key_names(changed)) end
-  if logged and ARGV[5] ~= '' then tell(TASKS, s.version, '') end
+  if logged and #changed > 0 then log_change(KV, s.version, key_names(changed)) end
+  if logged and ARGV[5] ~= '' then log_change(TASKS, s.version, '') end
   if announces then
     local _, version = unpack_(LIFE, thread, LIFE_AT)
-    tell(APPENDED, version, fmt('%.0f %.0f', s.next - #plan.new, s.next - 1))
+    log_change(APPENDED, version, fmt('%.0f %.0f', s.next - #plan.new, s.next - 1))
   end
   if thread then
     call('HSET', k.thread, 'M', sub(thread, 1, EVENTS_AT - 1) .. pack('>I4', events) .. sub(thread, WATCHED_AT))

@@ -72,12 +72,12 @@ local function drop_oldest(key, a, many)
     else
       -- for only a few elements, counting the whole chunk would cost more than it saves
       local held = many >= STEP and held_by_head(key, a)
-      local place
+      local position
       if not held or many < held then
         text = chunk(key, a, a.head)
-        place = element_after(text, a.skip + 1, many)
+        position = element_after(text, a.skip + 1, many)
       end
-      if place then return cut_head(a, text, many, place - 1) end
+      if position then return cut_head(a, text, many, position - 1) end
       held = held or count_elements(sub(text, a.skip + 1))
       drop_head(a, size, held)
       many = many - held
@@ -92,14 +92,14 @@ local function take_newest(key, a, many)
     local text = chunk(key, a, a.tail)
     local start = a.tail == a.head and a.skip + 1 or find(text, '\n', 1, true)
     local held = count_elements(sub(text, start))
-    local place = many < held and element_after(text, start, held - many) or start
+    local position = many < held and element_after(text, start, held - many) or start
     local taken = math.min(many, held)
-    parts[#parts + 1] = sub(text, place)
-    a.bytes, a.next, many = a.bytes - (#text - place + 1), a.next - taken, many - taken
+    parts[#parts + 1] = sub(text, position)
+    a.bytes, a.next, many = a.bytes - (#text - position + 1), a.next - taken, many - taken
     if taken == held then
       a.written[a.tail], a.tail = nil, a.tail - 1
     else
-      a.written[a.tail] = sub(text, 1, place - 1)
+      a.written[a.tail] = sub(text, 1, position - 1)
     end
   end
   a.tail_bytes = #chunk(key, a, a.tail)

@@ -25,10 +25,10 @@ end
 -- Returns the index of a bucket as a table of functions. `start` is the common prefix of its keys. The functions are
 -- defined inside this function, because each top-level function costs time in every call of a script.
 local function index_at(start)
-  local all = {}
+  local index = {}
 
   -- Returns the name of the group to which an id belongs.
-  function all.group_of(id)
+  function index.group_of(id)
     return call('ZREVRANGEBYLEX', start .. 'g', '[' .. id, '-', 'LIMIT', 0, 1)[1] or ''
   end
 
@@ -56,8 +56,8 @@ local function index_at(start)
   end
 
   -- Adds an id with the time of its next check in milliseconds. If the id exists, only returns its check time.
-  function all.add(id, check_ms)
-    local name, packed, check = all.group_of(id), pack_id(id), math.floor(check_ms / 1000)
+  function index.add(id, check_ms)
+    local name, packed, check = index.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name
     if call('ZADD', group, 'NX', check, packed) == 0 then return call('ZSCORE', group, packed) * 1000 end
     if name ~= '' then call('ZADD', start .. 'gx', 'LT', check, name) end
@@ -66,26 +66,26 @@ local function index_at(start)
   end
 
   -- Returns the time of the next check of an id in milliseconds, or nil.
-  function all.check_of(id)
-    local check = call('ZSCORE', start .. 'g:' .. all.group_of(id), pack_id(id))
+  function index.check_of(id)
+    local check = call('ZSCORE', start .. 'g:' .. index.group_of(id), pack_id(id))
     if check then return check * 1000 end
     check = call('ZSCORE', start .. 'd', id)
     return check and tonumber(check)
   end
 
   -- Changes the time of an id's next check. If `how` is `LT`, ignores a later time.
-  function all.check_at(id, check_ms, how)
-    local name, packed, check = all.group_of(id), pack_id(id), math.floor(check_ms / 1000)
+  function index.check_at(id, check_ms, how)
+    local name, packed, check = index.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name
     if not call('ZSCORE', group, packed) then return call('ZADD', start .. 'd', 'XX', how or 'CH', check_ms, id) end
     call('ZADD', group, 'XX', how or 'CH', check, packed)
     if name ~= '' then call('ZADD', start .. 'gx', 'XX', 'LT', check, name) end
   end
 
-  function all.remove(id)
-    local name = all.group_of(id)
+  function index.remove(id)
+    local name = index.group_of(id)
     local group = start .. 'g:' .. name
-    all.remove_earlier(id)
+    index.remove_earlier(id)
     if call('ZREM', group, pack_id(id)) == 1 and name ~= '' and call('EXISTS', group) == 0 then
       call('ZREM', start .. 'g', name)
       call('ZREM', start .. 'gx', name)
@@ -93,7 +93,7 @@ local function index_at(start)
   end
 
   -- Removes an id from the sets `:d` and `:n` of earlier versions. Returns the time of its check, or nil.
-  function all.remove_earlier(id)
+  function index.remove_earlier(id)
     local check = call('ZSCORE', start .. 'd', id)
     if not check then return nil end
     call('ZREM', start .. 'd', id)
@@ -101,7 +101,7 @@ local function index_at(start)
     return tonumber(check)
   end
 
-  return all
+  return index
 end
 
 local function index_of(thread)

@@ -3,7 +3,7 @@
 --   oN         time of answer N (6 bytes), its cost (4 bytes), and the digest of its idempotency key
 --   <digest>   fingerprint of the request, and the answer as msgpack
 -- The cost of an answer is the size of its metadata and removed elements, plus 8 bytes for each operation's result.
-local REMEMBERED_MS, LONGEST_MS, NEWEST, MOST, MOST_COST = 60000, 86400000, 64, 65536, 16777216
+local REMEMBERED_MS, LONGEST_MS, NEWEST, ANSWERS_MAX, COST_MAX = 60000, 86400000, 64, 65536, 16777216
 
 -- Returns the earlier answer of `kind`, marked as replayed, or a refusal. If there is neither, returns nil and, if the
 -- request has an idempotency key, the argument for `remember`.
@@ -16,18 +16,18 @@ local function recall(key, idempotency, ahead, kind)
   memory.stale = left ~= -2 and left <= ahead
   if left == -2 or memory.stale then return nil, memory end
   memory.left = left
-  local known = call('HMGET', key, digest, 'R')
-  if known[1] then
-    if sub(known[1], 1, 16) ~= request then return {'R', 'idempotency_key_reused'} end
-    local answer = cmsgpack.unpack(sub(known[1], 17))
+  local stored = call('HMGET', key, digest, 'R')
+  if stored[1] then
+    if sub(stored[1], 1, 16) ~= request then return {'R', 'idempotency_key_reused'} end
+    local answer = cmsgpack.unpack(sub(stored[1], 17))
     if answer[1] ~= kind then return {'R', 'idempotency_key_reused'} end
     answer[2] = 1
     return answer
   end
-  if known[2] then memory.first, memory.next, memory.cost = unpack_('>I6I6I6', known[2]) end
-  if memory.next - memory.first >= MOST or memory.cost >= MOST_COST then
-    local over = unpack_('>I6', call('HGET', key, 'o' .. fmt('%.0f', memory.first))) + REMEMBERED_MS
-    if over > now(ahead) then return {'R', 'too_many_idempotency_keys', over - now(ahead)} end
+  if stored[2] then memory.first, memory.next, memory.cost = unpack_('>I6I6I6', stored[2]) end
+  if memory.next - memory.first >= ANSWERS_MAX or memory.cost >= COST_MAX then
+    local expires = unpack_('>I6', call('HGET', key, 'o' .. fmt('%.0f', memory.first))) + REMEMBERED_MS
+    if expires > now(ahead) then return {'R', 'too_many_idempotency_keys', expires - now(ahead)} end
   end
   return nil, memory
 end
@@ -41,18 +41,18 @@ local function remember(memory, answer, cost, lives_ms, ahead)
     local name = 'o' .. fmt('%.0f', memory.first)
     local oldest = call('HGET', key, name)
     if not oldest then break end
-    local given, its_cost = unpack_('>I6I4', oldest)
+    local given_at, oldest_cost = unpack_('>I6I4', oldest)
     local is_needed = i > 2 or memory.next - memory.first < NEWEST
-    if given + (is_needed and LONGEST_MS or REMEMBERED_MS) > now(ahead) then break end
+    if given_at + (is_needed and LONGEST_MS or REMEMBERED_MS) > now(ahead) then break end
     call('HDEL', key, name, sub(oldest, 11))
-    memory.first, memory.cost = memory.first + 1, memory.cost - its_cost
+    memory.first, memory.cost = memory.first + 1, memory.cost - oldest_cost
   end
   call('HSET', key,
     memory.digest, memory.request .. cmsgpack.pack(answer),
     'o' .. fmt('%.0f', memory.next), pack('>I6I4', now(ahead), cost) .. memory.digest,
     'R', pack('>I6I6I6', memory.first, memory.next + 1, memory.cost + cost))
-  local wanted = math.max(REMEMBERED_MS, math.min(lives_ms, LONGEST_MS)) + ahead
-  if not memory.left or memory.left < wanted then call('PEXPIRE', key, wanted) end
+  local ttl = math.max(REMEMBERED_MS, math.min(lives_ms, LONGEST_MS)) + ahead
+  if not memory.left or memory.left < ttl then call('PEXPIRE', key, ttl) end
 end
 
 -- Makes the answers of an ended object expire after `after_ms`. Returns whether there are any.

@@ -15,11 +15,11 @@ for j = #ARGV, first_item, -1 do ARGV[j] = nil end
 local scope_meta = m and call('HGET', history.scope, 'M')
 local scope = scope_meta and unpack_scope(scope_meta)
 -- a scope with a different life is left over from a life whose end was never noticed
-local is_there = scope and scope.life == life
-if not is_there then scope = new_scope(life, 0, ahead) end
-local plan = {next = scope.next, ids = is_there and history.ids,
-  originals = is_there and scope.flags >= SEGMENTED and living_segments(history, scope, ahead).ids() or {},
-  gone = {}, new = {}, added = 0, known = {}, places = {}}
+local scope_exists = scope and scope.life == life
+if not scope_exists then scope = new_scope(life, 0, ahead) end
+local plan = {next = scope.next, ids = scope_exists and history.ids,
+  originals = scope_exists and scope.flags >= SEGMENTED and living_segments(history, scope, ahead).ids() or {},
+  gone = {}, new = {}, added = 0, known = {}, positions = {}}
 for j = 1, #items, 3 do
   refusal = plan_item(plan, items[j], items[j + 1], items[j + 2])
   if refusal then return refusal end
@@ -28,16 +28,16 @@ local dropped
 if #plan.new > 0 then
   refusal, dropped = make_room(history, scope, plan, scope.history, max_history, drops_oldest == 1)
   if refusal then return refusal end
-  if not is_there then settle(history.scope) end
+  if not scope_exists then settle(history.scope) end
 end
-for _, place in ipairs(plan.places) do
+for _, position in ipairs(plan.positions) do
   n_results = n_results + 1
-  results[n_results] = 'a' .. place
+  results[n_results] = 'a' .. position
 end
 --+ append
 if #plan.new > 0 then
-  if scope_meta and not is_there then segments_of(history.scope).drop() end
-  if not is_there then call('UNLINK', history.scope, history.history, history.ids) end
+  if scope_meta and not scope_exists then segments_of(history.scope).drop() end
+  if not scope_exists then call('UNLINK', history.scope, history.history, history.ids) end
   append_items(history, scope, plan, dropped, ahead)
   scope.version, scope.updated = scope.version + 1, now(ahead)
   call('HSET', history.scope, 'M', pack_scope(scope))

@@ -3,7 +3,7 @@
 local MOVED_MAX = 20
 local start, due = sub(KEYS[1], 1, -2), {}
 local old, index = start .. 'd', index_at(start)
-local ahead, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local ahead, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local t, this_second = fmt('%.0f', now(ahead)), math.floor(now(ahead) / 1000)
 -- While the slot migrates, a script cannot tell a missing key from a key that has moved. A later call will find the
 -- threads.
@@ -24,16 +24,16 @@ end
 local function is_due(id, second)
   return second < this_second or not living(start .. 't:' .. id, ahead)
 end
-local names = call('ZRANGEBYSCORE', start .. 'gx', '-inf', this_second, 'LIMIT', 0, most)
+local names = call('ZRANGEBYSCORE', start .. 'gx', '-inf', this_second, 'LIMIT', 0, limit)
 table.insert(names, 1, '')
 for _, name in ipairs(names) do
   local group = start .. 'g:' .. name
   local found = call('ZRANGEBYSCORE', group, '-inf', this_second, 'WITHSCORES')
   for i = 1, #found, 2 do
     local id = unpack_id(found[i])
-    if #due < most and is_due(id, tonumber(found[i + 1])) then due[#due + 1] = id end
+    if #due < limit and is_due(id, tonumber(found[i + 1])) then due[#due + 1] = id end
   end
-  if #due == most then break end
+  if #due == limit then break end
   if #found == 0 and name ~= '' and can_write then
     local earliest = call('ZRANGE', group, 0, 0, 'WITHSCORES')[2]
     if earliest then

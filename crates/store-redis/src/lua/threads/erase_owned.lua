@@ -4,7 +4,7 @@
 -- ARGV: 1 `ahead`, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of the log, 5 maximum
 --   number of ids.
 -- Reply: number of threads ended, and number of archives deleted.
-local ahead, tag, tombstone, left = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local ahead, tag, tombstone, budget = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local k = {log = KEYS[4], archives = KEYS[5]}
 local bucket = sub(KEYS[1], 1, find(KEYS[1], '}:c:', 1, true))
 local CREATED_AT = 24
@@ -42,13 +42,13 @@ local function ids_of_life(life) return bucket .. ':v:' .. life end
 -- continues.
 local function erase_other_ids(id, life, time)
   local ids = ids_of_life(life)
-  for _, other in ipairs(call('ZRANGE', ids, 0, left)) do
+  for _, other in ipairs(call('ZRANGE', ids, 0, budget)) do
     if other ~= id then
-      if left <= 0 then return false end
+      if budget <= 0 then return false end
       note_erased(other, life, time)
       leave_tombstone(other)
       call('ZREM', ids, other)
-      left = left - 1
+      budget = budget - 1
     end
   end
   call('UNLINK', ids)
@@ -58,7 +58,7 @@ end
 -- Erases the responses of a life. Returns whether all of them are erased.
 local function erase_responses(life)
   local list = bucket .. ':ul:' .. life
-  local ids = call('ZRANGE', list, 0, left - 1)
+  local ids = call('ZRANGE', list, 0, budget - 1)
   for _, id in ipairs(ids) do
     local key = bucket .. ':u:' .. id
     local r = open_response(key, ahead)
@@ -69,8 +69,8 @@ local function erase_responses(life)
     end
     call('ZREM', list, id)
   end
-  left = left - #ids
-  return left > 0
+  budget = budget - #ids
+  return budget > 0
 end
 
 -- Forgets the remembered answers of a life that now has another owner. Answers given under `id` or under earlier ids
@@ -80,9 +80,9 @@ local function forget_old_owner(id, life, present, time)
   local ids = ids_of_life(life)
   local rank = call('ZRANK', ids, id)
   if not rank then return forget_answers(id) end
-  local from = math.max(0, rank - left)
+  local from = math.max(0, rank - budget)
   for _, other in ipairs(call('ZRANGE', ids, from, rank)) do forget_answers(other) end
-  left = left - (rank - from)
+  budget = budget - (rank - from)
   if from > 0 then call('ZADD', KEYS[2], time, call('ZRANGE', ids, from - 1, from - 1)[1] .. '-' .. life) end
 end
 
@@ -91,15 +91,15 @@ local function erase_ended(member)
   local id, life = string.match(member, '^(.*)%-(%x+)$')
   local present = call('ZREVRANGE', ids_of_life(life), 0, 0)[1] or id
   local archive, m = archive_of(bucket .. ':a:' .. present, life)
-  local its = m or call('HGET', bucket .. ':t:' .. present, 'M')
-  its = its and hex(sub(its, LIFE_AT, LIFE_END)) == life and its
+  local current = m or call('HGET', bucket .. ':t:' .. present, 'M')
+  current = current and hex(sub(current, LIFE_AT, LIFE_END)) == life and current
   local noted = call('ZSCORE', KEYS[2], member)
-  if its and sub(its, META_BYTES + 1) ~= tag then
+  if current and sub(current, META_BYTES + 1) ~= tag then
     forget_old_owner(id, life, present, noted)
     return true
   end
   if not erase_responses(life) then return false end
-  local time = its and (unpack_('>I6', its, CREATED_AT)) or 0
+  local time = current and (unpack_('>I6', current, CREATED_AT)) or 0
   if m and id == present then
     if not erase_other_ids(id, life, time) then return false end
     if call('HEXISTS', archive, 'R') == 0 then archives = archives + 1 end
@@ -118,19 +118,19 @@ local function erase_ended(member)
   return true
 end
 
-for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
+for _, id in ipairs(call('ZRANGE', KEYS[1], 0, budget - 1)) do
   k.thread, k.archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
-  local m, lasts, dead = living(k.thread, ahead)
-  local its = m or dead
-  if its and sub(its, META_BYTES + 1) == tag then
-    local life, created = hex(sub(its, LIFE_AT, LIFE_END)), unpack_('>I6', its, CREATED_AT)
-    if left <= 0 or not (erase_responses(life) and erase_other_ids(id, life, created)) then break end
+  local m, left, dead = living(k.thread, ahead)
+  local current = m or dead
+  if current and sub(current, META_BYTES + 1) == tag then
+    local life, created = hex(sub(current, LIFE_AT, LIFE_END)), unpack_('>I6', current, CREATED_AT)
+    if budget <= 0 or not (erase_responses(life) and erase_other_ids(id, life, created)) then break end
     note_erased(id, life, created)
-    end_life(k, its, ERASED, m and now(ahead) or ended_at(its, lasts, ahead), ahead, 0)
+    end_life(k, current, ERASED, m and now(ahead) or ended_at(current, left, ahead), ahead, 0)
     leave_tombstone(id)
     threads = threads + 1
   else
-    if not its then
+    if not current then
       -- the data is lost, and the reaper has not logged the loss yet
       drop_scope(k.thread)
       note_erased(id, LOST_LIFE, now(ahead))
@@ -138,13 +138,13 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
     end
     unlist_owned(k.thread, id, tag)
   end
-  left = left - 1
+  budget = budget - 1
 end
-local members = left > 0 and call('ZRANGE', KEYS[2], 0, left - 1) or {}
+local members = budget > 0 and call('ZRANGE', KEYS[2], 0, budget - 1) or {}
 for _, member in ipairs(members) do
-  if left <= 0 or not erase_ended(member) then break end
+  if budget <= 0 or not erase_ended(member) then break end
   call('ZREM', KEYS[2], member)
-  left = left - 1
+  budget = budget - 1
 end
 call('PEXPIRE', KEYS[3], tonumber(ARGV[4]) + ahead)
 return {threads, archives}

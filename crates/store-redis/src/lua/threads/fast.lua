@@ -1,7 +1,7 @@
 -- Parts that are inserted into set.lua and push.lua. These scripts run one write per iteration of a loop, and leave the
--- iteration with the outcome of the write. The last part is also inserted into tell.lua. The body of the loop is not a
--- function, because Redis spends time on each function and each upvalue in every call. A command's error is also an
--- outcome, so commands run through `try` until one of them has shown that the key is a hash. Missing fields are
+-- iteration with the outcome of the write. The last part is also inserted into append_events.lua. The body of the loop
+-- is not a function, because Redis spends time on each function and each upvalue in every call. A command's error is
+-- also an outcome, so commands run through `try` until one of them has shown that the key is a hash. Missing fields are
 -- detected before use.
 --+ open
     local key, policy, f, v = KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]

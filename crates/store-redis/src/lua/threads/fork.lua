@@ -43,7 +43,7 @@ local _, _, _, bytes, keys, _, _, its_ttl, _, next_array = unpack_(META, m)
 if from ~= source then _, _, _, bytes, keys, _, _, _, _, next_array = unpack_(META, call('HGET', from, 'M')) end
 local owner, owner_text = sub(m, META_BYTES + 1), call('HGET', source, 'O') or ''
 if #ARGV[9] > 1 then owner, owner_text = sub(ARGV[9], 2, 33), sub(ARGV[9], 34) end
-if owner ~= '' and byte(ARGV[9]) == 45 then return {'R', 'no_place'} end
+if owner ~= '' and byte(ARGV[9]) == 45 then return {'R', 'no_reservation'} end
 settle(key)
 free_id(k, dead, left, ahead, archive_ms)
 if ttl == 0 then ttl = its_ttl end

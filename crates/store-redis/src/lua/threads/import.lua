@@ -35,7 +35,7 @@ if m and (ARGV[4] ~= '' or byte(m) % 2 == 0) then
   if refusal then return refusal end
 end
 local owner = sub(ARGV[5], 2, 33)
-if byte(ARGV[5]) == 45 and not (m and sub(m, META_BYTES + 1) == owner) then return {'R', 'no_place'} end
+if byte(ARGV[5]) == 45 and not (m and sub(m, META_BYTES + 1) == owner) then return {'R', 'no_reservation'} end
 if ARGV[13] == 'p' then return {'G'} end
 local items, checkpoints = tonumber(ARGV[10]), {}
 for at = 1, #ARGV[12], 8 do

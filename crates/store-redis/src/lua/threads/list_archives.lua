@@ -1,6 +1,6 @@
 -- Lists archives by time, then by member. Many archives have the same time, because threads are ended in batches.
 -- KEYS: 1 archives. ARGV: 1 time, 2 last listed member at that time, 3 maximum number. Reply: members and times, in turn.
-local from, after, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local from, after, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local listed, offset = {}, 0
 
 -- Compares bytes, as Redis does. Lua's operators use the locale of the server.
@@ -13,14 +13,14 @@ local function is_after(member, other)
 end
 
 repeat
-  local got = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', offset, most)
-  for i = 1, #got, 2 do
-    local time = tonumber(got[i + 1])
-    if #listed < 2 * most and (time > from or is_after(got[i], after)) then
+  local found = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', offset, limit)
+  for i = 1, #found, 2 do
+    local time = tonumber(found[i + 1])
+    if #listed < 2 * limit and (time > from or is_after(found[i], after)) then
       -- the time is formatted, because some servers return round times with an exponent
-      listed[#listed + 1], listed[#listed + 2] = got[i], fmt('%.0f', time)
+      listed[#listed + 1], listed[#listed + 2] = found[i], fmt('%.0f', time)
     end
   end
-  offset = offset + most
-until #listed == 2 * most or #got < 2 * most
+  offset = offset + limit
+until #listed == 2 * limit or #found < 2 * limit
 return listed

@@ -19,7 +19,7 @@ local owner, its_owner = sub(m, META_BYTES + 1), sub(m, META_BYTES + 1)
 
 local kept = call('HMGET', key, 'O', 'U')
 if owner == '' and ARGV[5] ~= '' then
-  if byte(ARGV[5], 2) == 45 then return {'R', 'no_place'} end
+  if byte(ARGV[5], 2) == 45 then return {'R', 'no_reservation'} end
   its_owner, kept[1] = sub(ARGV[5], 3, 34), sub(ARGV[5], 35)
 end
 local is_logged, changed = log_all == 1 or watched > now(ahead), '!'

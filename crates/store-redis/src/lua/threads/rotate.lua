@@ -39,8 +39,8 @@ if #old > 0 then call('ZREM', ids, unpack(old)) end
 call('ZADD', ids, now(ahead), id, '+inf', to_id)
 call('PEXPIRE', ids, remain_ms + ahead)
 
-local function move(from, there)
-  if call('EXISTS', from) == 1 then call('RENAME', from, there) end
+local function move(from, target)
+  if call('EXISTS', from) == 1 then call('RENAME', from, target) end
 end
 
 call('RENAME', key, to)

@@ -9,23 +9,23 @@ if not m then return answer or {'R', 'thread_not_found'} end
 local _, life, version, bytes, keys = unpack_('>Bc8I6I4I4', m)
 local state, metadata = keys > 0 and bytes + 1 or 2, call('HSTRLEN', key, 'D')
 local held, count = state + (metadata > 0 and metadata or 2), 0
-local in_all = held
-local is_its_own, newest = newest_of(index, m)
-if is_its_own then
+local total = held
+local is_current, newest = newest_of(index, m)
+if is_current then
   local fields = call('HGETALL', index)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'L' then
       local _, _, bytes_held = unpack_(SAVED, fields[i + 1])
-      count, in_all = count + 1, in_all + bytes_held
+      count, total = count + 1, total + bytes_held
     end
   end
 else
   newest = 0
 end
-if count >= tonumber(ARGV[7]) or in_all > tonumber(ARGV[8]) then return {'R', 'too_many_checkpoints'} end
+if count >= tonumber(ARGV[7]) or total > tonumber(ARGV[8]) then return {'R', 'too_many_checkpoints'} end
 
 settle(key)
-if not is_its_own then drop_checkpoints(key) end
+if not is_current then drop_checkpoints(key) end
 local number = newest + 1
 local copy = index .. ':' .. number
 call('COPY', key, copy, 'REPLACE')

@@ -54,7 +54,7 @@ if m then
   owner, is_exclusive = sub(m, META_BYTES + 1), byte(m) % 2 == 0 and not no_turn
 end
 local is_new = not m
-local its_life = version > 0 and life or '\0\0\0\0\0\0\0\0'
+local its_life = version > 0 and life or NO_LIFE
 if not is_met(ARGV[2], version, its_life) then
   return {'R', 'version_mismatch', version, its_life}
 end
@@ -185,9 +185,9 @@ local function pop(f, many)
     if t and count > 0 then gone = sub(t, 2) elseif a then gone = sub(plain(key, a), 2) end
     if t or a then put(f, '[]', nil, 0) end
   elseif t then
-    local place = element_after(t, 2, count - many)
-    gone = sub(t, place)
-    put(f, sub(t, 1, place - 1), nil, count - many)
+    local position = element_after(t, 2, count - many)
+    gone = sub(t, position)
+    put(f, sub(t, 1, position - 1), nil, count - many)
   else
     gone = take_newest(key, a, many)
     if a.bytes < CHUNK_BYTES / 2 then put(f, plain(key, a), nil, count - many) else put(f, nil, a) end
@@ -240,10 +240,10 @@ while i <= n do
   elseif code == 'D' then
     local last = f + tonumber(ARGV[i + 2]) - 1
     for each = f, last do
-      local there = (size[each] or look(each)) > 0 or pushed[each]
+      local exists = (size[each] or look(each)) > 0 or pushed[each]
       n_results = n_results + 1
-      results[n_results] = there and 'd1' or 'd0'
-      if there then put(each) end
+      results[n_results] = exists and 'd1' or 'd0'
+      if exists then put(each) end
     end
     i, op = i + 3, op + last - f
   elseif code == 'P' or code == 'Q' then
@@ -288,7 +288,7 @@ if change == 'C' then
   its_owner = ''
 elseif change ~= '' and (owner == '' or byte(change) == 83) then
   its_owner = sub(change, 3, 34)
-  if its_owner ~= owner and byte(change, 2) == 45 then return {'R', 'no_place'} end
+  if its_owner ~= owner and byte(change, 2) == 45 then return {'R', 'no_reservation'} end
 else
   change = ''
 end

@@ -56,7 +56,7 @@ impl FoundCheckpoints {
     }
 
     /// Returns all checkpoints. Reads their fields if necessary. Returns `None` if a checkpoint no longer exists.
-    pub(super) async fn whole(
+    pub(super) async fn into_images(
         self,
         link: &Link,
         bucket: &Bucket,
@@ -92,17 +92,17 @@ fn read_saved(
     head: &CheckpointHead,
     fields: &[Field<'_>],
 ) -> Result<Option<CheckpointImage>, StoreError> {
-    let found = state::assemble_whole(fields)?;
-    let Some((_, whole)) = found.filter(|(meta, _)| meta.stamp.life == life) else {
+    let assembled = state::assemble_content(fields)?;
+    let Some((_, content)) = assembled.filter(|(meta, _)| meta.stamp.life == life) else {
         return Ok(None);
     };
-    let state = str::from_utf8(&whole.state).map_err(|_| CORRUPT)?;
+    let state = str::from_utf8(&content.state).map_err(|_| CORRUPT)?;
     Ok(Some(CheckpointImage {
         number: head.number,
         name: head.name.clone(),
         version: head.version,
         created_ms: head.created_ms,
-        metadata: whole.metadata,
+        metadata: content.metadata,
         state: Document::parse(state).map_err(|_| CORRUPT)?,
     }))
 }

@@ -25,7 +25,7 @@ use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 /// request a fork.
 pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
 /// Maximum number of history items that one script copies. Copying that many takes about 5 ms.
-const COPIED_ITEMS: u64 = 5_000;
+const COPIED_ITEMS_MAX: u64 = 5_000;
 
 #[async_trait]
 impl Images for RedisStore {
@@ -36,14 +36,14 @@ impl Images for RedisStore {
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         let prepared = Prepared::new(self.names.bucket_of(id), import.image);
         // asks first, so that an image that Redis would reject is not sent
-        let asking = self.importing(id, import, &prepared, "p");
-        let asked = self.link.calls().read(asking).await?;
-        if let Some(imported) = imported(asked, import)? {
+        let check = self.import_command(id, import, &prepared, "p");
+        let checked = self.link.calls().read(check).await?;
+        if let Some(imported) = imported(checked, import)? {
             return Ok(imported);
         }
         prepared.send(&self.link, import.image).await?;
-        let making = self.importing(id, import, &prepared, "");
-        match imported(self.link.calls().write(making).await?, import)? {
+        let create = self.import_command(id, import, &prepared, "");
+        match imported(self.link.calls().write(create).await?, import)? {
             Some(imported) => Ok(imported),
             // the import took so long that the first staged keys expired
             None => Err(StoreError::Timeout(millis(self.link.timeout())).into()),
@@ -69,7 +69,7 @@ impl Images for RedisStore {
 }
 
 impl RedisStore {
-    fn importing(
+    fn import_command(
         &self,
         id: &ThreadId,
         import: &Import<'_>,
@@ -119,7 +119,7 @@ impl RedisStore {
             })
             .arg(arguments::turn(import.turn))
             .arg(thread.owner.as_ref().map_or_else(String::new, |owner| {
-                arguments::tagged(owner, import.has_place)
+                arguments::tagged(owner, import.has_reservation)
             }))
             .arg(thread.metadata.as_str())
             .arg(import.origin.map_or_else(String::new, origin))
@@ -146,7 +146,7 @@ impl RedisStore {
                 Some(_) => None,
                 None => Some(self.copied_metadata(&calls, source, fork).await?),
             };
-            let reply = calls.write(self.copying(source, id, fork, base.as_ref()));
+            let reply = calls.write(self.fork_command(source, id, fork, base.as_ref()));
             match copied(reply.await?, fork) {
                 // another client has changed the metadata meanwhile
                 Err(WriteError::Refused(Refusal::Changed)) => {}
@@ -155,7 +155,7 @@ impl RedisStore {
         }
     }
 
-    fn copying(
+    fn fork_command(
         &self,
         source: &ThreadId,
         id: &ThreadId,
@@ -198,15 +198,15 @@ impl RedisStore {
             .arg(arguments::precondition(fork.conditions.precondition))
             .arg(arguments::idempotency(fork.conditions.idempotency))
             .arg(arguments::turn(fork.conditions.turn))
-            .arg(arguments::who(fork.conditions.access))
+            .arg(arguments::encode_access(fork.conditions.access))
             .arg(before)
             .arg(after)
             .arg(base.map_or("", Json::as_str))
             .arg(match fork.owner {
-                Some(owner) => arguments::tagged(owner, fork.has_place),
-                None => arguments::place(fork.has_place).to_owned(),
+                Some(owner) => arguments::tagged(owner, fork.has_reservation),
+                None => arguments::reservation_flag(fork.has_reservation).to_owned(),
             })
-            .arg(COPIED_ITEMS)
+            .arg(COPIED_ITEMS_MAX)
             .arg(
                 fork.checkpoint
                     .map_or_else(String::new, |number| number.to_string()),
@@ -246,7 +246,7 @@ impl RedisStore {
             return Ok(first);
         }
         let waiting = timeout(self.link.timeout(), self.forking.acquire()).await;
-        let _place = waiting.map_err(|_| StoreError::Timeout(millis(self.link.timeout())))?;
+        let _permit = waiting.map_err(|_| StoreError::Timeout(millis(self.link.timeout())))?;
         let image = self.read_image(source, &Reading::for_fork(fork)).await?;
         let image = image.ok_or(Refusal::ThreadNotFound)?;
         let (origin, image) = fork.of(source, image)?;

@@ -9,8 +9,8 @@ use crate::{Bucket, Script};
 use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
 use threadkeep_store::StoreError;
 
-/// Approximate number of words and of bytes per call.
-const PORTION_WORDS: usize = 2_000;
+/// Approximate maximum number of arguments, and of their bytes, per call.
+const PORTION_ARGUMENTS: usize = 2_000;
 const PORTION_BYTES: usize = 262_144;
 /// Lifetime of staged keys until the final step.
 const STAGING_TTL_MS: u64 = 60_000;
@@ -88,8 +88,10 @@ impl Prepared {
         let keys = vec![&self.history, &self.ids];
         let mut portion = Portion::new(link, Script::StageItems, keys);
         for item in &scope.items {
-            let words = scope_images::item(item);
-            portion.add(&words.each_ref().map(|word| &**word)).await?;
+            let arguments = scope_images::item(item);
+            portion
+                .add(&arguments.each_ref().map(|argument| &**argument))
+                .await?;
         }
         portion.end().await
     }
@@ -164,7 +166,7 @@ struct Portion<'a> {
     script: Script,
     keys: Vec<&'a String>,
     cmd: Option<Command>,
-    words: usize,
+    arguments: usize,
     bytes: usize,
 }
 
@@ -175,14 +177,19 @@ impl<'a> Portion<'a> {
             script,
             keys,
             cmd: None,
-            words: 0,
+            arguments: 0,
             bytes: 0,
         }
     }
 
-    async fn add(&mut self, words: &[&[u8]]) -> Result<(), StoreError> {
-        let bytes = words.iter().map(|word| word.len()).sum::<usize>();
-        if self.words + words.len() > PORTION_WORDS || self.bytes + bytes > PORTION_BYTES {
+    async fn add(&mut self, arguments: &[&[u8]]) -> Result<(), StoreError> {
+        let bytes = arguments
+            .iter()
+            .map(|argument| argument.len())
+            .sum::<usize>();
+        if self.arguments + arguments.len() > PORTION_ARGUMENTS
+            || self.bytes + bytes > PORTION_BYTES
+        {
             self.end().await?;
         }
         let (script, keys) = (self.script, &self.keys);
@@ -191,8 +198,8 @@ impl<'a> Portion<'a> {
             cmd.args(keys.iter().copied()).arg(STAGING_TTL_MS);
             cmd
         });
-        cmd.args(words.iter().copied());
-        self.words += words.len();
+        cmd.args(arguments.iter().copied());
+        self.arguments += arguments.len();
         self.bytes += bytes;
         Ok(())
     }
@@ -201,7 +208,7 @@ impl<'a> Portion<'a> {
         let Some(cmd) = self.cmd.take() else {
             return Ok(());
         };
-        self.words = 0;
+        self.arguments = 0;
         self.bytes = 0;
         self.link.calls().read(cmd).await.map(drop)
     }

@@ -19,10 +19,10 @@ const ATTEMPTS: usize = 4;
 pub(super) struct Reading {
     conditions: Conditions,
     is_use: bool,
-    checkpoints: Wanted,
+    checkpoints: CheckpointSelection,
 }
 
-enum Wanted {
+enum CheckpointSelection {
     All,
     /// Only the checkpoint with this number, which must exist. `None` selects no checkpoint.
     One(Option<u32>),
@@ -37,7 +37,7 @@ impl Reading {
                 ..Conditions::default()
             },
             is_use: false,
-            checkpoints: Wanted::All,
+            checkpoints: CheckpointSelection::All,
         }
     }
 
@@ -45,7 +45,7 @@ impl Reading {
         Self {
             conditions: fork.conditions,
             is_use: true,
-            checkpoints: Wanted::One(fork.checkpoint),
+            checkpoints: CheckpointSelection::One(fork.checkpoint),
         }
     }
 }
@@ -60,23 +60,26 @@ impl RedisStore {
     ) -> Result<Option<Image>, WriteError> {
         let keys = self.names.scope(&ScopeId::Thread(*id));
         for attempt in 1..=ATTEMPTS {
-            let at_once = match attempt {
+            let limits = match attempt {
                 ATTEMPTS => (u64::MAX, u64::MAX),
                 _ => (PORTION_ITEMS, PORTION_BYTES),
             };
-            let imaging = self.imaging(id, &keys, reading, at_once);
-            let reply = self.link.calls().read(imaging).await?;
+            let cmd = self.image_command(id, &keys, reading, limits);
+            let reply = self.link.calls().read(cmd).await?;
             if reply == Value::Nil {
                 return Ok(None);
             }
             let mut found = FoundImage::read(unless_refused(array(reply)?)?)?;
-            if let Some(left) = &mut found.history.left {
-                read_items(&self.link, &keys, left).await?;
+            if let Some(unread) = &mut found.history.unread {
+                read_items(&self.link, &keys, unread).await?;
             }
             let bucket = self.names.bucket_of(id);
-            let checkpoints = found.checkpoints.whole(&self.link, bucket, id).await?;
+            let checkpoints = found
+                .checkpoints
+                .into_images(&self.link, bucket, id)
+                .await?;
             if let (Some(image), Some(checkpoints)) =
-                (found.history.whole(found.image), checkpoints)
+                (found.history.complete(found.image), checkpoints)
             {
                 return Ok(Some(Image {
                     checkpoints,
@@ -87,7 +90,7 @@ impl RedisStore {
         Err(StoreError::Corrupt("a history of another size than its meta says").into())
     }
 
-    fn imaging(
+    fn image_command(
         &self,
         id: &ThreadId,
         keys: &ScopeKeys<'_>,
@@ -101,15 +104,17 @@ impl RedisStore {
             .arg(&keys.ids)
             .arg(self.names.bucket_of(id).checkpoints(id))
             .arg(self.ahead())
-            .arg(arguments::who(reading.conditions.access))
+            .arg(arguments::encode_access(reading.conditions.access))
             .arg(if reading.is_use { "u" } else { "" })
             .arg(arguments::precondition(reading.conditions.precondition))
             .arg(arguments::turn(reading.conditions.turn))
             .arg(items)
             .arg(bytes)
             .arg(match reading.checkpoints {
-                Wanted::All => "*".to_owned(),
-                Wanted::One(number) => number.map_or_else(String::new, |number| number.to_string()),
+                CheckpointSelection::All => "*".to_owned(),
+                CheckpointSelection::One(number) => {
+                    number.map_or_else(String::new, |number| number.to_string())
+                }
             });
         cmd
     }
@@ -124,12 +129,12 @@ struct FoundImage {
 
 #[derive(Default)]
 struct FoundHistory {
-    left: Option<LeftItems>,
+    unread: Option<UnreadItems>,
     /// Expected total bytes of the items.
     bytes: u64,
 }
 
-struct LeftItems {
+struct UnreadItems {
     first_seq: u64,
     next_seq: u64,
     portion: u64,
@@ -179,9 +184,9 @@ impl FoundImage {
             });
         }
         let (scope, history) = scope_images::read(bytes(scope_meta)?, &pairs(scope)?, items)?;
-        let left = (*items == Value::Nil).then(|| {
+        let unread = (*items == Value::Nil).then(|| {
             let each = (history.bytes / history.len().max(1)).max(1);
-            LeftItems {
+            UnreadItems {
                 first_seq: history.first_seq,
                 next_seq: history.next_seq,
                 portion: (PORTION_BYTES / each).clamp(1, PORTION_ITEMS),
@@ -192,7 +197,7 @@ impl FoundImage {
         Ok(Self {
             image,
             history: FoundHistory {
-                left,
+                unread,
                 bytes: history.bytes,
             },
             checkpoints,
@@ -202,10 +207,10 @@ impl FoundImage {
 
 impl FoundHistory {
     /// Returns the image if all items of the history were read.
-    fn whole(self, mut image: Image) -> Option<Image> {
+    fn complete(self, mut image: Image) -> Option<Image> {
         if let Some(scope) = &mut image.scope {
-            if let Some(left) = self.left {
-                scope.items = left.items;
+            if let Some(unread) = self.unread {
+                scope.items = unread.items;
             }
             if scope.history().bytes != self.bytes {
                 return None;
@@ -218,31 +223,31 @@ impl FoundHistory {
 async fn read_items(
     link: &Link,
     keys: &ScopeKeys<'_>,
-    left: &mut LeftItems,
+    unread: &mut UnreadItems,
 ) -> Result<(), StoreError> {
-    let mut from = left.first_seq;
-    while from < left.next_seq {
+    let mut from = unread.first_seq;
+    while from < unread.next_seq {
         let mut cmd = command("XRANGE");
         cmd.arg(&keys.history)
             .arg(format!("{from}-0"))
-            .arg(format!("{}-0", left.next_seq - 1))
+            .arg(format!("{}-0", unread.next_seq - 1))
             .arg("COUNT")
-            .arg(left.portion);
+            .arg(unread.portion);
         let items = scope_images::items(&link.calls().read(cmd).await?)?;
         let Some(last) = items.last() else {
             break;
         };
         from = last.seq + 1;
-        left.items.extend(items);
+        unread.items.extend(items);
     }
     Ok(())
 }
 
 pub(super) fn pairs(reply: &Value) -> Result<Vec<Field<'_>>, StoreError> {
-    let Value::Array(words) = reply else {
+    let Value::Array(fields) = reply else {
         return Err(UNKNOWN);
     };
-    let pairs = words.chunks_exact(2);
+    let pairs = fields.chunks_exact(2);
     pairs
         .map(|pair| Ok((bytes(&pair[0])?, bytes(&pair[1])?)))
         .collect()

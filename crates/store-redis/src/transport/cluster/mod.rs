@@ -3,7 +3,7 @@
 //! did not run is redirected, or repeated until the deadline. A command that may have run is repeated only if that is
 //! safe.
 
-mod errand;
+mod round;
 mod slots;
 mod topology;
 mod unit;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout_at};
 
 use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node};
 use super::{Call, Command, Confirmation, Endpoint, Host, key_of, slot_of};
-use errand::{PendingUnit, Round};
+use round::{PendingUnit, Round};
 use topology::Topology;
 use unit::{Outcome, To, Unit};
 
@@ -54,13 +54,13 @@ pub(super) enum Repeat {
 impl Cluster {
     pub(super) fn new(
         seeds: Vec<Host>,
-        like: Box<Endpoint>,
+        template: Box<Endpoint>,
         timeout: Duration,
         bounds: CallLimits,
         registry: Arc<ConnectionRegistry>,
     ) -> Self {
         Self {
-            topology: Arc::new(Topology::new(seeds, like, timeout)),
+            topology: Arc::new(Topology::new(seeds, template, timeout)),
             nodes: Nodes::new(bounds, Mode::Shared(None), registry),
             timeout,
         }
@@ -74,8 +74,8 @@ impl Cluster {
         }
     }
 
-    pub(super) fn any_place(&self) -> Endpoint {
-        self.topology.any_place()
+    pub(super) fn any_endpoint(&self) -> Endpoint {
+        self.topology.any_endpoint()
     }
 
     pub(super) fn open(&self) -> u64 {
@@ -89,11 +89,11 @@ impl Cluster {
         deadline: Instant,
         repeat: Repeat,
     ) -> Result<Vec<Value>, Fault> {
-        let mut all = Vec::new();
+        let mut replies = Vec::new();
         for unit in Unit::of_all(cmds) {
-            all.extend(self.run(vec![unit], deadline, repeat).await?);
+            replies.extend(self.run(vec![unit], deadline, repeat).await?);
         }
-        Ok(all)
+        Ok(replies)
     }
 
     /// Sends a write. Its reply is the last.
@@ -187,8 +187,8 @@ impl Cluster {
         mut repeat: Repeat,
     ) -> Result<Vec<Value>, Fault> {
         let mut replies: Vec<_> = units.iter().map(|_| Vec::new()).collect();
-        let errands = units.into_iter().enumerate();
-        let mut left: Vec<_> = errands
+        let indexed = units.into_iter().enumerate();
+        let mut remaining: Vec<_> = indexed
             .map(|(index, unit)| PendingUnit {
                 index,
                 unit,
@@ -196,13 +196,13 @@ impl Cluster {
             })
             .collect();
         let mut pause = PAUSES[0];
-        while !left.is_empty() {
+        while !remaining.is_empty() {
             self.refresh(deadline).await?;
-            let round = self.round(left, deadline, &mut repeat).await?;
+            let round = self.round(remaining, deadline, &mut repeat).await?;
             for (index, reply) in round.done {
                 replies[index] = reply;
             }
-            left = round.left;
+            remaining = round.remaining;
             if let Some(fault) = round.waits_for {
                 if repeat == Repeat::Never || Instant::now() + pause >= deadline {
                     // this is not a timeout, because nothing was done
@@ -223,41 +223,42 @@ impl Cluster {
 
     async fn round(
         &self,
-        errands: Vec<PendingUnit>,
+        units: Vec<PendingUnit>,
         deadline: Instant,
         repeat: &mut Repeat,
     ) -> Result<Round, Fault> {
         let mut round = Round::default();
         let map = self.topology.map();
         let mut by_node: BTreeMap<Host, Vec<PendingUnit>> = BTreeMap::new();
-        for errand in errands {
-            let host = match (&errand.sent_to, &errand.unit.to) {
+        for pending in units {
+            let host = match (&pending.sent_to, &pending.unit.to) {
                 (Some((host, _)), _) | (None, To::Master(host)) => Some(host),
                 (None, To::Slot(slot)) => map.owner(*slot),
                 (None, To::Any) => self.topology.any_of(map.masters()),
             };
             match host.cloned() {
-                Some(host) => by_node.entry(host).or_default().push(errand),
+                Some(host) => by_node.entry(host).or_default().push(pending),
                 None => {
                     self.topology.doubt();
-                    round.wait([errand], self.topology.unserved());
+                    round.wait([pending], self.topology.unserved());
                 }
             }
         }
         let sent = by_node
             .into_iter()
-            .map(|(host, errands)| self.send(host, errands, deadline));
+            .map(|(host, units)| self.send(host, units, deadline));
         let may_repeat = *repeat;
-        for (host, errands, sent) in join_all(sent).await {
+        for (host, units, sent) in join_all(sent).await {
             match sent {
                 Ok(replies) => {
-                    let sorted = self.sort(&mut round, &host, errands, replies, deadline);
-                    sorted.await?;
+                    let processed =
+                        self.process_replies(&mut round, &host, units, replies, deadline);
+                    processed.await?;
                 }
                 Err(fault) => {
                     self.topology.doubt();
                     // a replaced or restarted node would be back by now
-                    if fault.lasts(self.timeout) && !errands.iter().all(PendingUnit::is_for_any) {
+                    if fault.lasts(self.timeout) && !units.iter().all(PendingUnit::is_for_any) {
                         return Err(fault);
                     }
                     if fault.may_be_done() {
@@ -266,7 +267,7 @@ impl Cluster {
                         }
                         *repeat = Repeat::Unrun;
                     }
-                    round.wait(errands, fault);
+                    round.wait(units, fault);
                 }
             }
         }
@@ -276,63 +277,65 @@ impl Cluster {
     async fn send(
         &self,
         host: Host,
-        errands: Vec<PendingUnit>,
+        units: Vec<PendingUnit>,
         deadline: Instant,
     ) -> (Host, Vec<PendingUnit>, Result<Vec<Value>, Fault>) {
         let node = self.nodes.get(&self.topology, &host);
         let mut commands = Vec::new();
-        for errand in &errands {
-            errand.unit.write(errand.is_asking(), &mut commands);
+        for pending in &units {
+            pending.unit.write(pending.is_asking(), &mut commands);
         }
         let call = Call {
             checked: 0,
-            confirmation: errands.iter().find_map(|errand| errand.unit.confirmation()),
+            confirmation: units.iter().find_map(|pending| pending.unit.confirmation()),
             ..Call::new(&commands, deadline)
         };
         let sent = node.call(call).await;
-        (host, errands, sent)
+        (host, units, sent)
     }
 
-    async fn sort(
+    async fn process_replies(
         &self,
         round: &mut Round,
         host: &Host,
-        errands: Vec<PendingUnit>,
+        units: Vec<PendingUnit>,
         replies: Vec<Value>,
         deadline: Instant,
     ) -> Result<(), Fault> {
         let mut replies = replies.into_iter();
-        let mut is_without_scripts = false;
-        for mut errand in errands {
-            let outcome = errand.unit.outcome(errand.is_asking(), &mut replies, host);
+        let mut lacks_scripts = false;
+        for mut pending in units {
+            let outcome = pending
+                .unit
+                .outcome(pending.is_asking(), &mut replies, host);
             match outcome {
-                Outcome::Done(replies) => round.done.push((errand.index, replies)),
+                Outcome::Done(replies) => round.done.push((pending.index, replies)),
                 Outcome::Moved(to, error) => {
                     self.topology.doubt();
-                    let was_sent = errand.sent_to.replace((to, false)).is_some();
+                    let was_sent = pending.sent_to.replace((to, false)).is_some();
                     match was_sent {
                         // nodes that redirect to each other do not agree yet
-                        true => round.wait([errand], Fault::Call(error)),
-                        false => round.left.push(errand),
+                        true => round.wait([pending], Fault::Call(error)),
+                        false => round.remaining.push(pending),
                     }
                 }
                 Outcome::Ask(to) => {
-                    errand.sent_to = Some((to, true));
-                    round.left.push(errand);
+                    pending.sent_to = Some((to, true));
+                    round.remaining.push(pending);
                 }
-                Outcome::Unknown(error) => {
-                    is_without_scripts = true;
-                    round.wait([errand], Fault::Call(error));
+                Outcome::MissingScript(error) => {
+                    lacks_scripts = true;
+                    round.wait([pending], Fault::Call(error));
                 }
                 Outcome::Later(error) => {
                     self.topology.doubt();
-                    round.wait([errand], Fault::Call(error));
+                    round.wait([pending], Fault::Call(error));
                 }
                 Outcome::Failed(error) => return Err(Fault::Call(error)),
                 Outcome::Unconfirmed(fault) => return Err(fault),
             }
         }
-        if is_without_scripts {
+        if lacks_scripts {
             let node = self.nodes.get(&self.topology, host);
             node.load(deadline).await?;
         }

@@ -2,7 +2,7 @@ use redis::Value;
 
 use crate::transport::{Host, SLOTS};
 
-const NOBODY: u16 = u16::MAX;
+const UNASSIGNED: u16 = u16::MAX;
 
 #[derive(Debug)]
 pub(super) struct SlotMap {
@@ -18,40 +18,40 @@ impl SlotMap {
         Self {
             masters: Vec::new(),
             replicas: Vec::new(),
-            owners: vec![NOBODY; usize::from(SLOTS)].into(),
+            owners: vec![UNASSIGNED; usize::from(SLOTS)].into(),
         }
     }
 
     /// Parses a reply to [CLUSTER SLOTS](https://redis.io/docs/latest/commands/cluster-slots/). Returns `None` if there
-    /// are no slots. A node without a host name is assumed to have the same host as `asked`.
-    pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
+    /// are no slots. A node without a host name is assumed to have the same host as `sender`, the node that replied.
+    pub(super) fn read(reply: &Value, sender: &Host) -> Option<Self> {
         let Value::Array(ranges) = reply else {
             return None;
         };
         let mut map = Self::empty();
         for range in ranges {
-            map.add(range, asked)?;
+            map.add(range, sender)?;
         }
         (!map.masters.is_empty()).then_some(map)
     }
 
     /// Adds a range: first and last slot, master, replicas.
-    fn add(&mut self, range: &Value, asked: &Host) -> Option<()> {
+    fn add(&mut self, range: &Value, sender: &Host) -> Option<()> {
         let Value::Array(range) = range else {
             return None;
         };
         let [Value::Int(first), Value::Int(last), master, replicas @ ..] = &range[..] else {
             return None;
         };
-        let master = host(master, asked)?;
-        let known = self.masters.iter().position(|known| *known == master);
-        let index = known.unwrap_or_else(|| {
+        let master = host(master, sender)?;
+        let existing = self.masters.iter().position(|host| *host == master);
+        let index = existing.unwrap_or_else(|| {
             self.masters.push(master);
             self.masters.len() - 1
         });
         let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
         self.owners.get_mut(slots)?.fill(u16::try_from(index).ok()?);
-        for replica in replicas.iter().filter_map(|replica| host(replica, asked)) {
+        for replica in replicas.iter().filter_map(|replica| host(replica, sender)) {
             if !self.replicas.contains(&replica) {
                 self.replicas.push(replica);
             }
@@ -74,7 +74,7 @@ impl SlotMap {
 }
 
 /// Returns the address of a node. An unknown host is nil, empty or `?`, depending on the server's version and settings.
-fn host(node: &Value, asked: &Host) -> Option<Host> {
+fn host(node: &Value, sender: &Host) -> Option<Host> {
     let Value::Array(node) = node else {
         return None;
     };
@@ -88,21 +88,21 @@ fn host(node: &Value, asked: &Host) -> Option<Host> {
         _ => return None,
     };
     Some(Host {
-        name: known(name).unwrap_or(&asked.name).to_owned(),
+        name: known_name(name).unwrap_or(&sender.name).to_owned(),
         port: u16::try_from(*port).ok()?,
     })
 }
 
 /// Parses a redirection: `HOST:PORT`, where the host may be empty.
-pub(super) fn redirected(to: &str, asked: &Host) -> Option<Host> {
+pub(super) fn redirected(to: &str, sender: &Host) -> Option<Host> {
     let (name, port) = to.rsplit_once(':')?;
     Some(Host {
-        name: known(name).unwrap_or(&asked.name).to_owned(),
+        name: known_name(name).unwrap_or(&sender.name).to_owned(),
         port: port.parse().ok()?,
     })
 }
 
-fn known(name: &str) -> Option<&str> {
+fn known_name(name: &str) -> Option<&str> {
     Some(name).filter(|name| !matches!(*name, "" | "?"))
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_slot_has_the_master_of_its_range() {
-        let asked = Host::new("asked", 1);
+        let sender = Host::new("asked", 1);
         let one = node(text("one"), 7000);
         let reply = Value::Array(vec![
             range(0, 99, &[one.clone(), node(text("spare"), 7001)]),
@@ -137,7 +137,7 @@ mod tests {
             range(16_383, 16_383, &[one]),
         ]);
 
-        let map = SlotMap::read(&reply, &asked).unwrap();
+        let map = SlotMap::read(&reply, &sender).unwrap();
 
         let owner = |slot| map.owner(slot).unwrap().to_string();
         assert_eq!(owner(0), "one:7000");
@@ -152,21 +152,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_of_nobody_has_no_owner_and_a_node_without_a_cluster_no_map() {
-        let asked = Host::new("asked", 1);
+    fn an_unassigned_slot_has_no_owner_and_a_reply_without_slots_is_no_map() {
+        let sender = Host::new("asked", 1);
         let reply = Value::Array(vec![range(5, 5, &[node(text("one"), 7000)])]);
 
-        assert!(SlotMap::read(&reply, &asked).unwrap().owner(4).is_none());
-        assert!(SlotMap::read(&Value::Array(vec![]), &asked).is_none());
+        assert!(SlotMap::read(&reply, &sender).unwrap().owner(4).is_none());
+        assert!(SlotMap::read(&Value::Array(vec![]), &sender).is_none());
         let beyond = Value::Array(vec![range(0, 16_384, &[node(text("one"), 7000)])]);
-        assert!(SlotMap::read(&beyond, &asked).is_none());
+        assert!(SlotMap::read(&beyond, &sender).is_none());
     }
 
     #[test]
-    fn a_redirection_without_a_host_is_to_the_host_that_was_asked() {
-        let asked = Host::new("asked", 1);
+    fn a_redirection_without_a_host_keeps_the_host_of_the_sender() {
+        let sender = Host::new("asked", 1);
 
-        let to = |text| redirected(text, &asked).map(|host| host.to_string());
+        let to = |text| redirected(text, &sender).map(|host| host.to_string());
         assert_eq!(to("10.0.0.1:7000").unwrap(), "10.0.0.1:7000");
         assert_eq!(to("2001:db8::1:7000").unwrap(), "2001:db8::1:7000");
         assert_eq!(to(":7000").unwrap(), "asked:7000");

@@ -13,11 +13,11 @@ use crate::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
 use crate::transport::{Call, Endpoint, Host, command};
 
 /// Minimum pause between refreshes.
-const BETWEEN: Duration = Duration::from_millis(100);
+const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 pub(super) struct Topology {
     seeds: Vec<Host>,
-    like: Box<Endpoint>,
+    template: Box<Endpoint>,
     map: RwLock<Arc<SlotMap>>,
     /// Entries remain while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
@@ -25,7 +25,7 @@ pub(super) struct Topology {
     doubts: AtomicU64,
     settled: AtomicU64,
     /// Time of the last refresh. Locked during a refresh.
-    asked: Mutex<Option<Instant>>,
+    refreshed: Mutex<Option<Instant>>,
     failure: std::sync::Mutex<Option<RedisError>>,
     /// Counter that rotates which node is tried first.
     choices: AtomicUsize,
@@ -33,15 +33,15 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    pub(super) fn new(seeds: Vec<Host>, like: Box<Endpoint>, timeout: Duration) -> Self {
+    pub(super) fn new(seeds: Vec<Host>, template: Box<Endpoint>, timeout: Duration) -> Self {
         Self {
             seeds,
-            like,
+            template,
             map: RwLock::new(Arc::new(SlotMap::empty())),
             servers: std::sync::Mutex::default(),
             doubts: AtomicU64::new(1),
             settled: AtomicU64::new(0),
-            asked: Mutex::new(None),
+            refreshed: Mutex::new(None),
             failure: std::sync::Mutex::default(),
             choices: AtomicUsize::new(0),
             timeout,
@@ -54,7 +54,7 @@ impl Topology {
             return server;
         }
         servers.retain(|_, server| server.strong_count() > 0);
-        let origin = Origin::Server(Box::new(self.like.at(host)));
+        let origin = Origin::Server(Box::new(self.template.at(host)));
         let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(registry)));
         servers.insert(host.clone(), Arc::downgrade(&server));
         server
@@ -62,9 +62,9 @@ impl Topology {
 
     pub(super) fn open(&self) -> u64 {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = servers.iter().filter(|(host, _)| self.knows(host));
-        let known = known.filter_map(|(_, server)| server.upgrade());
-        known.filter(|server| server.is_open()).count() as u64
+        let current = servers.iter().filter(|(host, _)| self.knows(host));
+        let current = current.filter_map(|(_, server)| server.upgrade());
+        current.filter(|server| server.is_open()).count() as u64
     }
 
     pub(super) fn map(&self) -> Arc<SlotMap> {
@@ -82,15 +82,15 @@ impl Topology {
         hosts.get(choice % hosts.len().max(1))
     }
 
-    pub(super) fn any_place(&self) -> Endpoint {
+    pub(super) fn any_endpoint(&self) -> Endpoint {
         let map = self.map();
         let nodes: Vec<_> = map.nodes().cloned().collect();
         let host = self.any_of(&nodes).or_else(|| self.any_of(&self.seeds));
-        host.map_or_else(|| (*self.like).clone(), |host| self.like.at(host))
+        host.map_or_else(|| (*self.template).clone(), |host| self.template.at(host))
     }
 
     pub(super) fn knows(&self, host: &Host) -> bool {
-        self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
+        self.seeds.contains(host) || self.map().nodes().any(|node| node == host)
     }
 
     /// Refreshes the map if a reply has contradicted it. Does nothing if the last refresh was a moment ago. If another
@@ -101,18 +101,18 @@ impl Topology {
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
         }
-        let mut asked = if self.map().masters().is_empty() {
-            self.asked.lock().await
+        let mut refreshed = if self.map().masters().is_empty() {
+            self.refreshed.lock().await
         } else {
-            match self.asked.try_lock() {
-                Ok(asked) => asked,
+            match self.refreshed.try_lock() {
+                Ok(refreshed) => refreshed,
                 Err(_) => return,
             }
         };
-        if asked.is_some_and(|asked| asked.elapsed() < BETWEEN) {
+        if refreshed.is_some_and(|refreshed| refreshed.elapsed() < REFRESH_INTERVAL_MIN) {
             return;
         }
-        *asked = Some(Instant::now());
+        *refreshed = Some(Instant::now());
         if let Some(map) = self.fetch(nodes).await {
             *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
             self.settled.store(doubts, Ordering::Relaxed);
@@ -123,9 +123,9 @@ impl Topology {
     /// affect every caller.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
-        let known: Vec<_> = map.nodes().collect();
-        let choice = self.choices.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
-        let (later, first) = known.split_at(choice.min(known.len()));
+        let hosts: Vec<_> = map.nodes().collect();
+        let choice = self.choices.fetch_add(1, Ordering::Relaxed) % hosts.len().max(1);
+        let (later, first) = hosts.split_at(choice.min(hosts.len()));
         for host in first.iter().chain(later).copied().chain(&self.seeds) {
             let node = nodes.get(self, host);
             if let Some(map) = self.fetch_from(&node, host).await {
@@ -138,9 +138,9 @@ impl Topology {
     /// Returns the error for a slot that no known node owns.
     pub(super) fn unserved(&self) -> Fault {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();
+        let unserved = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();
         let failure = failure.clone().filter(|_| self.map().masters().is_empty());
-        Fault::Connect(failure.unwrap_or_else(nobody))
+        Fault::Connect(failure.unwrap_or_else(unserved))
     }
 
     async fn fetch_from(&self, node: &Node, host: &Host) -> Option<SlotMap> {

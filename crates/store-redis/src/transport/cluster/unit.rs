@@ -2,7 +2,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
 use crate::transport::node::Fault;
-use crate::transport::{Command, Confirmation, Host, command, key_of, mark_beside, slot_of};
+use crate::transport::{Command, Confirmation, Host, command, key_of, marker_for, slot_of};
 
 /// Commands that run together on one node. Several commands form a transaction.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) enum Outcome {
     Moved(Host, RedisError),
     /// The node with this address already has the key. Send ASKING before the unit.
     Ask(Host),
-    Unknown(RedisError),
+    MissingScript(RedisError),
     /// The node cannot run the unit now.
     Later(RedisError),
     Failed(RedisError),
@@ -46,13 +46,13 @@ impl Unit {
         }
     }
 
-    /// Builds a transaction that consists of a mark and a write, and is followed by a wait for replicas. The mark comes
-    /// first, because in a migrating slot, it cannot be set on a key that the write has deleted. No other command runs
-    /// between the mark and the write.
+    /// Builds a transaction that consists of a marker (a write without effect) and `cmd`, and is followed by a wait for
+    /// replicas. The marker comes first, because in a migrating slot, it would fail on a key that `cmd` has deleted. No
+    /// other command runs between the two.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
-        let mark = mark_beside(&cmd);
+        let marker = marker_for(&cmd);
         let mut unit = Self::of(cmd);
-        unit.cmds.insert(0, mark);
+        unit.cmds.insert(0, marker);
         unit.confirmation = Some(confirmation.clone());
         unit
     }
@@ -98,7 +98,7 @@ impl Unit {
         &self,
         asking: bool,
         replies: &mut impl Iterator<Item = Value>,
-        asked: &Host,
+        sender: &Host,
     ) -> Outcome {
         let mut count = usize::from(asking);
         count += match self.cmds.len() {
@@ -106,9 +106,12 @@ impl Unit {
             several => several + 2,
         };
         let read = self.read(replies.by_ref().take(count));
-        let waited = self.confirmation.as_ref().map(|it| (it, replies.next()));
+        let waited = self
+            .confirmation
+            .as_ref()
+            .map(|confirmation| (confirmation, replies.next()));
         match (read, waited) {
-            (Err(error), _) => sort(error, asked),
+            (Err(error), _) => classify(error, sender),
             (Ok(replies), None) => Outcome::Done(replies),
             (Ok(replies), Some((confirmation, waited))) => {
                 match confirmation.check(waited, replies.first().cloned()) {
@@ -149,11 +152,11 @@ impl Unit {
     }
 }
 
-fn sort(error: RedisError, asked: &Host) -> Outcome {
+fn classify(error: RedisError, sender: &Host) -> Outcome {
     let ErrorKind::Server(kind) = error.kind() else {
         return Outcome::Failed(error);
     };
-    let host = || redirected(error.redirect_node()?.0, asked);
+    let host = || redirected(error.redirect_node()?.0, sender);
     match kind {
         ServerErrorKind::Moved => match host() {
             Some(host) => Outcome::Moved(host, error),
@@ -163,7 +166,7 @@ fn sort(error: RedisError, asked: &Host) -> Outcome {
             Some(host) => Outcome::Ask(host),
             None => Outcome::Later(error),
         },
-        ServerErrorKind::NoScript => Outcome::Unknown(error),
+        ServerErrorKind::NoScript => Outcome::MissingScript(error),
         ServerErrorKind::TryAgain
         | ServerErrorKind::ClusterDown
         | ServerErrorKind::MasterDown
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_other_slots_are_units_of_their_own() {
+    fn commands_for_different_slots_form_separate_units() {
         let cmds = ["a", "b", "b"].map(|key| {
             let mut cmd = command("GET");
             cmd.arg(key);
@@ -236,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_answers_for_each_command_or_says_why_it_was_not_run() {
+    fn a_transaction_returns_each_reply_or_the_cause_of_its_failure() {
         let unit = touch_and_get();
         let queued: [&[u8]; 3] = [b"+OK\r\n", b"+QUEUED\r\n", b"+QUEUED\r\n"];
 
         let done = [&queued[..], &[b"*2\r\n:1\r\n%0\r\n"]].concat();
         assert!(matches!(read(&unit, false, &done), Outcome::Done(replies) if replies.len() == 2));
-        let asked = [&[&b"+OK\r\n"[..]], &done[..]].concat();
-        assert!(matches!(read(&unit, true, &asked), Outcome::Done(_)));
+        let with_asking = [&[&b"+OK\r\n"[..]], &done[..]].concat();
+        assert!(matches!(read(&unit, true, &with_asking), Outcome::Done(_)));
         let moved: [&[u8]; 4] = [
             b"+OK\r\n",
             b"-MOVED 7 :7001\r\n",
@@ -257,11 +260,14 @@ mod tests {
         let moved = [&queued[..], &[b"-MOVED 7 b:7001\r\n"]].concat();
         assert!(matches!(read(&unit, false, &moved), Outcome::Moved(..)));
         let lost = [&queued[..], &[b"*2\r\n-NOSCRIPT No\r\n%0\r\n"]].concat();
-        assert!(matches!(read(&unit, false, &lost), Outcome::Unknown(_)));
+        assert!(matches!(
+            read(&unit, false, &lost),
+            Outcome::MissingScript(_)
+        ));
     }
 
     #[test]
-    fn a_write_that_waits_is_a_transaction_with_its_mark_and_then_the_wait() {
+    fn a_confirmed_write_is_a_transaction_followed_by_a_wait() {
         let mut push = command("EVALSHA");
         push.arg("digest").arg(1).arg("tk:{7}:t:x").arg("1");
         let missed = Arc::default();
@@ -276,27 +282,27 @@ mod tests {
         assert_eq!(of_both(&unit), [Some(slot), Some(slot)]);
 
         let queued: [&[u8]; 3] = [b"+OK\r\n", b"+QUEUED\r\n", b"+QUEUED\r\n"];
-        let answered = |rest: &[&'static [u8]]| [&queued[..], rest].concat();
-        let done = answered(&[b"*2\r\n:1\r\n:7\r\n", b":1\r\n"]);
+        let with_queued = |rest: &[&'static [u8]]| [&queued[..], rest].concat();
+        let done = with_queued(&[b"*2\r\n:1\r\n:7\r\n", b":1\r\n"]);
         let Outcome::Done(replies) = read(&unit, false, &done) else {
             panic!("it is done");
         };
         assert_eq!(replies.last(), Some(&Value::Int(7)));
-        let too_few = answered(&[b"*2\r\n:1\r\n:7\r\n", b":0\r\n"]);
+        let too_few = with_queued(&[b"*2\r\n:1\r\n:7\r\n", b":0\r\n"]);
         let outcome = read(&unit, false, &too_few);
         assert!(matches!(outcome, Outcome::Unconfirmed(fault) if fault.may_be_done()));
         assert_eq!(missed.load(Ordering::Relaxed), 1);
         // nothing was done, regardless of the reply to WAIT
-        let moved = answered(&[b"-MOVED 7 b:7001\r\n", b":1\r\n"]);
+        let moved = with_queued(&[b"-MOVED 7 b:7001\r\n", b":1\r\n"]);
         assert!(matches!(read(&unit, false, &moved), Outcome::Moved(..)));
     }
 
     #[test]
-    fn errors_tell_what_to_do_next() {
+    fn each_error_determines_an_outcome() {
         let unit = Unit::of(command("PING"));
 
-        let send_unlimited = read(&unit, true, &[b"+OK\r\n", b"-ASK 7 b:7001\r\n"]);
-        assert!(matches!(send_unlimited, Outcome::Ask(host) if host == Host::new("b", 7001)));
+        let redirected = read(&unit, true, &[b"+OK\r\n", b"-ASK 7 b:7001\r\n"]);
+        assert!(matches!(redirected, Outcome::Ask(host) if host == Host::new("b", 7001)));
         for later in [
             "TRYAGAIN",
             "CLUSTERDOWN",

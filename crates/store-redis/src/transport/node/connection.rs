@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep_until, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::server::{Server, history_questions};
+use super::server::{Server, history_commands};
 use crate::scripts;
 use crate::transport::fault::Fault;
 use crate::transport::{Call, Multiplexer, values};
@@ -123,7 +123,7 @@ impl Connection {
             .inspect_err(|fault| self.observe(fault))
     }
 
-    /// Gives up a connection that has ended or whose server rejects writes.
+    /// Abandons the connection if `fault` shows that it has ended or that its server rejects writes.
     fn observe(&self, fault: &Fault) {
         let rejects_writes = fault.is_read_only_error();
         if rejects_writes {
@@ -161,7 +161,7 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisE
 
 async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
-    server.connected(&connection.call(&history_questions()).await?);
+    server.connected(&connection.call(&history_commands()).await?);
     for loaded in connection.call(scripts::load_all()).await? {
         loaded.extract_error()?;
     }

@@ -22,7 +22,7 @@ use super::limiter::CallLimiter;
 pub use super::limiter::CallLimits;
 pub(super) use super::registry::ConnectionRegistry;
 pub(super) use super::wire::Reader;
-use super::{Call, Command, Confirmation, Verdict, mark_beside};
+use super::{Call, Command, Confirmation, Verdict, marker_for};
 use crate::scripts;
 use connection::Connection;
 use in_flight::InFlight;
@@ -107,15 +107,15 @@ impl Node {
     ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
         let write = async move {
             let mut commands = cmds.to_vec();
-            commands.push(mark_beside(&cmds[0]));
+            commands.push(marker_for(&cmds[0]));
             let call = Call {
                 checked: 1,
                 confirmation: Some(confirmation),
                 ..Call::new(&commands, deadline)
             };
             let mut replies = self.call(call).await?;
-            let (waited, marked) = (replies.pop(), replies.pop());
-            confirmation.check(waited, marked)?;
+            let (waited, written) = (replies.pop(), replies.pop());
+            confirmation.check(waited, written)?;
             let replies = replies.into_iter().map(Value::extract_error);
             replies.collect::<Result<_, _>>().map_err(Fault::Late)
         };

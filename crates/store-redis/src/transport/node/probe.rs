@@ -38,18 +38,18 @@ impl Probe {
         let mut ping = Box::pin(connection.exchange(&ping));
         if self.begun.is_suspicion {
             match timeout(self.server.timeout / 4, &mut ping).await {
-                Ok(answered) => return self.tell(answered.is_ok()),
+                Ok(answered) => return self.report(answered.is_ok()),
                 Err(_) => self.server.breaker.silent(Instant::now()),
             }
         }
         match ping.await {
             Err(Fault::Timeout) => connection.give_up(),
-            answered => self.tell(answered.is_ok()),
+            answered => self.report(answered.is_ok()),
         }
     }
 
     /// Reports to the breaker that PING was answered. A failed connection attempt has already reported its error.
-    fn tell(&self, is_answered: bool) {
+    fn report(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();
         }

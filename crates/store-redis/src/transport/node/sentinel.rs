@@ -40,11 +40,8 @@ impl Sentinels {
     /// Connects to the master. Asks all sentinels in parallel, and uses the first server that confirms its role,
     /// because an isolated sentinel may name an old master.
     pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
-        let asked = self
-            .sentinels
-            .iter()
-            .map(|sentinel| self.send_unlimited(sentinel));
-        let mut answers: FuturesUnordered<_> = asked.collect();
+        let requests = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
+        let mut answers: FuturesUnordered<_> = requests.collect();
         let mut tried = HashSet::new();
         let mut failure = None;
         while let Some(answer) = answers.next().await {
@@ -65,15 +62,15 @@ impl Sentinels {
         Err(failure.unwrap_or_else(|| failed("there are no sentinels")))
     }
 
-    async fn send_unlimited(&self, sentinel: &Endpoint) -> Result<Host, RedisError> {
-        let send_unlimited = async {
+    async fn ask(&self, sentinel: &Endpoint) -> Result<Host, RedisError> {
+        let asking = async {
             let connection = Multiplexer::connect(sentinel).await?;
             let mut address = command("SENTINEL");
             address.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.master);
-            let address = one(&connection, address).await?;
+            let address = call_one(&connection, address).await?;
             Ok(from_redis_value::<Option<(String, u16)>>(address)?)
         };
-        match timeout(self.timeout, send_unlimited).await {
+        match timeout(self.timeout, asking).await {
             Ok(Ok(Some((name, port)))) => Ok(Host::new(name, port)),
             Ok(Ok(None)) => Err(failed("the sentinel has no master with this name")),
             Ok(Err(error)) => Err(error),
@@ -97,16 +94,16 @@ impl Sentinels {
     }
 }
 
-/// Returns whether the server has the role `wanted`: `master`, `slave` or `sentinel`.
-async fn has_role(connection: &Multiplexer, wanted: &[u8]) -> Result<bool, RedisError> {
-    let role = one(connection, command("ROLE")).await?;
+/// Returns whether the server has the role `expected`: `master`, `slave` or `sentinel`.
+async fn has_role(connection: &Multiplexer, expected: &[u8]) -> Result<bool, RedisError> {
+    let role = call_one(connection, command("ROLE")).await?;
     let Value::Array(role) = role else {
         return Ok(false);
     };
-    Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == wanted))
+    Ok(matches!(role.first(), Some(Value::BulkString(role)) if role == expected))
 }
 
-async fn one(connection: &Multiplexer, command: Command) -> Result<Value, RedisError> {
+async fn call_one(connection: &Multiplexer, command: Command) -> Result<Value, RedisError> {
     let reply = connection.call(&[command]).await?.pop();
     reply.unwrap_or(Value::Nil).extract_error()
 }

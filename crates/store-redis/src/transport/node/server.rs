@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Begins an epoch unless the replies to [`history_questions`] are the same as on the previous connection.
+    /// Begins an epoch unless the replies to [`history_commands`] are the same as on the previous connection.
     pub(super) fn connected(&self, replies: &[Value]) {
         let history = history(replies);
         let mut last = self.history.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Server {
     }
 }
 
-pub(super) fn history_questions() -> [Command; 2] {
+pub(super) fn history_commands() -> [Command; 2] {
     ["server", "replication"].map(|section| {
         let mut info = command("INFO");
         info.arg(section);
@@ -62,8 +62,8 @@ pub(super) fn history_questions() -> [Command; 2] {
 /// Returns the process id, which changes on a restart, and the replication id, which changes on a role change. Returns
 /// `None` if either is missing.
 fn history(replies: &[Value]) -> Option<String> {
-    let found = ["run_id:", "master_replid:"].iter().zip(replies);
-    let ids = found.map(|(name, reply)| {
+    let named = ["run_id:", "master_replid:"].iter().zip(replies);
+    let ids = named.map(|(name, reply)| {
         let mut lines = text(reply).ok()?.lines();
         lines.find(|line| line.starts_with(name))
     });

@@ -8,17 +8,17 @@ use super::pair::{Pair, Texts};
 use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 
 /// Minimum time between reads of the files.
-const BETWEEN: Duration = Duration::from_secs(1);
+const READ_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// A renewable client certificate, shared by all endpoints of a Redis deployment.
 pub(crate) struct CurrentCertificate {
     files: ClientCertificate,
     pair: Mutex<Arc<Pair>>,
     /// Locked while the files are being read. Meanwhile, other connections use the previous pair.
-    last: tokio::sync::Mutex<Look>,
+    last: tokio::sync::Mutex<LastRead>,
 }
 
-struct Look {
+struct LastRead {
     at: Instant,
     /// The logged error of the last read.
     failure: Option<String>,
@@ -30,25 +30,25 @@ impl CurrentCertificate {
         Ok(Self {
             files: files.clone(),
             pair: Mutex::new(Arc::new(pair)),
-            last: tokio::sync::Mutex::new(Look {
+            last: tokio::sync::Mutex::new(LastRead {
                 at: Instant::now(),
                 failure: None,
             }),
         })
     }
 
-    /// Returns the certificate and key from the files, or the last usable pair.
+    /// Returns the certificate and key from the files, or the last usable pair if the files are unusable.
     pub(crate) async fn get(&self) -> Arc<Pair> {
         if let Ok(mut last) = self.last.try_lock()
-            && last.at.elapsed() >= BETWEEN
+            && last.at.elapsed() >= READ_INTERVAL_MIN
         {
             last.at = Instant::now();
-            self.look(&mut last).await;
+            self.reread(&mut last).await;
         }
         Arc::clone(&self.pair.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn look(&self, last: &mut Look) {
+    async fn reread(&self, last: &mut LastRead) {
         let files = self.files.clone();
         let before = Arc::clone(&self.pair.lock().unwrap_or_else(PoisonError::into_inner));
         let renewed = spawn_blocking(move || {

@@ -50,12 +50,12 @@ fn verifying() -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, RedisErro
 }
 
 fn load_roots() -> io::Result<RootCertStore> {
-    let found = rustls_native_certs::load_native_certs();
-    if let Some(error) = found.errors.into_iter().next() {
+    let loaded = rustls_native_certs::load_native_certs();
+    if let Some(error) = loaded.errors.into_iter().next() {
         return Err(io::Error::other(error));
     }
     let mut roots = RootCertStore::empty();
-    for certificate in found.certs {
+    for certificate in loaded.certs {
         roots.add(certificate).map_err(io::Error::other)?;
     }
     Ok(roots)
@@ -63,7 +63,7 @@ fn load_roots() -> io::Result<RootCertStore> {
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; Redis may require a client certificate (tls-auth-clients), and none is configured")]
-struct CertificateWanted(RedisError);
+struct CertificateHint(RedisError);
 
 /// Adds a hint if a missing client certificate may be the cause. The error may not mention the certificate, because the
 /// server's alert can be lost when the server closes the connection.
@@ -74,7 +74,7 @@ pub(super) fn explain(error: RedisError) -> RedisError {
     else {
         return error;
     };
-    io::Error::new(kind, CertificateWanted(error)).into()
+    io::Error::new(kind, CertificateHint(error)).into()
 }
 
 fn ends_a_handshake(error: &io::Error) -> bool {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_end_of_the_handshake_hints_at_a_missing_certificate() {
+    fn only_a_failed_handshake_hints_at_a_missing_certificate() {
         let explained = |error: io::Error| explain(error.into()).to_string();
         let alert = |alert| io::Error::other(rustls::Error::AlertReceived(alert));
 

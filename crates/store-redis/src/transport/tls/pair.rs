@@ -13,7 +13,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use crate::client_certificate::{ClientCertificate, ClientCertificateError, PemFileError};
 
 /// Maximum size of a file, much larger than any certificate chain.
-const MAX_BYTES: usize = 256 * 1_024;
+const FILE_BYTES_MAX: usize = 256 * 1_024;
 
 #[derive(PartialEq, Eq)]
 pub(super) struct Texts {
@@ -23,7 +23,7 @@ pub(super) struct Texts {
 
 pub(crate) struct Pair {
     texts: Texts,
-    shown: Arc<SingleCertAndKey>,
+    resolver: Arc<SingleCertAndKey>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -51,7 +51,7 @@ impl Pair {
         match pair.keys_match() {
             Ok(()) => Ok(Self {
                 texts,
-                shown: Arc::new(pair.into()),
+                resolver: Arc::new(pair.into()),
                 config: OnceLock::new(),
             }),
             Err(rustls::Error::InconsistentKeys(_)) => Err(Mismatch),
@@ -67,8 +67,8 @@ impl Pair {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
-        let shown = Arc::clone(&self.shown);
-        let config = super::verifying()?.with_client_cert_resolver(shown);
+        let resolver = Arc::clone(&self.resolver);
+        let config = super::verifying()?.with_client_cert_resolver(resolver);
         Ok(Arc::clone(self.config.get_or_init(|| Arc::new(config))))
     }
 
@@ -99,11 +99,11 @@ fn read(path: &Path) -> Result<Vec<u8>, PemFileError> {
     }
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    let mut bounded = file.take(MAX_BYTES as u64 + 1);
+    let mut bounded = file.take(FILE_BYTES_MAX as u64 + 1);
     bounded.read_to_end(&mut text).map_err(unreadable)?;
     match text.len() {
-        0..=MAX_BYTES => Ok(text),
-        _ => Err(PemFileError::TooLarge(MAX_BYTES)),
+        0..=FILE_BYTES_MAX => Ok(text),
+        _ => Err(PemFileError::TooLarge(FILE_BYTES_MAX)),
     }
 }
 

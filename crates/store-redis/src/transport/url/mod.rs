@@ -43,20 +43,20 @@ impl<'a> Parts<'a> {
         hosts.map(|text| host(text, default_port)).collect()
     }
 
-    pub(super) fn parameters(&self, known: &[&str]) -> Result<Parameters<'a>, RedisUrlError> {
-        Parameters::read(self.query, known)
+    pub(super) fn parameters(&self, allowed: &[&str]) -> Result<Parameters<'a>, RedisUrlError> {
+        Parameters::read(self.query, allowed)
     }
 }
 
 pub(super) fn socket<'a>(
     rest: &'a str,
-    known: &[&str],
+    allowed: &[&str],
 ) -> Result<(String, Parameters<'a>), RedisUrlError> {
     let (path, query) = split_query(rest);
     if !path.starts_with('/') || path.ends_with('/') {
         return Err(RedisUrlError::Host);
     }
-    Ok((decode(path)?, Parameters::read(query, known)?))
+    Ok((decode(path)?, Parameters::read(query, allowed)?))
 }
 
 pub(super) fn database(text: &str) -> Result<i64, RedisUrlError> {

@@ -3,18 +3,18 @@ use super::RedisUrlError;
 pub(crate) struct Parameters<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Parameters<'a> {
-    /// Parses the text after `?`. Rejects parameters that are not in `known`, empty, or repeated.
-    pub(super) fn read(query: Option<&'a str>, known: &[&str]) -> Result<Self, RedisUrlError> {
-        let mut found: Vec<(&str, &str)> = Vec::new();
+    /// Parses the text after `?`. Rejects parameters that are not in `allowed`, empty, or repeated.
+    pub(super) fn read(query: Option<&'a str>, allowed: &[&str]) -> Result<Self, RedisUrlError> {
+        let mut parameters: Vec<(&str, &str)> = Vec::new();
         for parameter in query.into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = parameter.split_once('=').ok_or(RedisUrlError::Parameter)?;
-            let is_new = found.iter().all(|(other, _)| *other != name);
-            if value.is_empty() || !is_new || !known.contains(&name) {
+            let is_new = parameters.iter().all(|(other, _)| *other != name);
+            if value.is_empty() || !is_new || !allowed.contains(&name) {
                 return Err(RedisUrlError::Parameter);
             }
-            found.push((name, value));
+            parameters.push((name, value));
         }
-        Ok(Self(found))
+        Ok(Self(parameters))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {

@@ -2,8 +2,8 @@ use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{OneOfMany, write_count, write_word};
 
 /// Maximum number of calls in a batch. Keeps one script call well under a millisecond.
-const MOST_CALLS: usize = 32;
-pub(super) const MOST_BYTES: usize = 16_384;
+const CALLS_MAX: usize = 32;
+pub(super) const BYTES_MAX: usize = 16_384;
 
 /// Unsent calls to one script, each with one key and its own reply. They are sent as one script call, because the
 /// overhead of a call costs Redis as much time as a small write.
@@ -30,8 +30,8 @@ impl Batch {
 
     /// Adds a call. If the batch would exceed its limits, first moves its calls to `calls`.
     pub(super) fn add(&mut self, call: &OneOfMany<'_>, waiter: Waiter, calls: &mut Calls) {
-        let is_too_long = self.arguments.len() + call.arguments.len() > MOST_BYTES;
-        if self.waiters.len() == MOST_CALLS || is_too_long {
+        let is_too_long = self.arguments.len() + call.arguments.len() > BYTES_MAX;
+        if self.waiters.len() == CALLS_MAX || is_too_long {
             self.add_to(calls);
         }
         self.keys.extend_from_slice(call.key);
@@ -53,7 +53,9 @@ impl Batch {
         out.append(&mut self.keys);
         out.append(&mut self.arguments);
         if keys > 1 {
-            calls.waiters.push(Waiter::nobody(ReplyKind::OfAll(keys)));
+            calls
+                .waiters
+                .push(Waiter::without_caller(ReplyKind::OfAll(keys)));
         }
         calls.waiters.append(&mut self.waiters);
         self.count = 0;

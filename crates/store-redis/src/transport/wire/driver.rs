@@ -116,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                         self.is_flushed = true;
                         return Poll::Pending;
                     }
-                    Taken::Left => return Poll::Ready(super::ended()),
+                    Taken::Abandoned => return Poll::Ready(super::ended()),
                 }
             }
             let rest = &self.calls.bytes[self.sent..];
@@ -125,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 Poll::Ready(Ok(count)) => self.sent += count,
                 Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
                 // does not wait for a hanging server once all callers are gone
-                Poll::Pending if self.queue.is_left(context.waker()) => {
+                Poll::Pending if self.queue.is_abandoned(context.waker()) => {
                     return Poll::Ready(super::ended());
                 }
                 Poll::Pending => return Poll::Pending,
@@ -153,8 +153,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     fn make_room(&mut self) {
-        let (have, room) = (self.read.len(), self.read.capacity() - self.read.len());
-        let missing = self.scan.as_ref().map_or(0, |scan| scan.missing(have));
+        let (received, room) = (self.read.len(), self.read.capacity() - self.read.len());
+        let missing = self.scan.as_ref().map_or(0, |scan| scan.missing(received));
         if room < MIN_READ_BYTES.max(missing) {
             self.read.reserve(READ_BYTES.max(missing));
         }
@@ -165,11 +165,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             let next = self.waiting.front().ok_or_else(malformed)?;
             let count = match next.expected {
                 ReplyKind::Replies(count) => count,
-                ReplyKind::OfAll(callers) => match self.open(callers)? {
+                ReplyKind::OfAll(callers) => match self.open_batch(callers)? {
                     true => continue,
                     false => break,
                 },
-                ReplyKind::Guard(callers) => match self.pass(callers) {
+                ReplyKind::Guard(callers) => match self.pass_guard(callers) {
                     true => continue,
                     false => break,
                 },
@@ -199,7 +199,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 impl<S> Driver<S> {
     /// Reads the first line of an array that has one element for each of the next `callers`. If the line is an error,
     /// all of these callers get the error. Returns whether the line has arrived.
-    fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
+    fn open_batch(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
             return Ok(false);
         };
@@ -220,7 +220,7 @@ impl<S> Driver<S> {
 
     /// Reads the reply to a guard. If the reply is an error, the next `callers` get the error. Returns whether the
     /// reply has arrived.
-    fn pass(&mut self, callers: usize) -> bool {
+    fn pass_guard(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;
         };

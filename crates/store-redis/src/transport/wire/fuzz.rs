@@ -22,19 +22,19 @@ const BYTE_BY_BYTE: usize = 4_096;
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]
-fn replies_end_where_they_end_and_are_read_as_a_library_reads_them() {
+fn replies_are_delimited_and_parsed_like_in_the_redis_crate() {
     fuzz("resp", |input| {
         let bytes = input.bytes();
         reads_in_place(bytes);
         for replies in [1, 2, 7] {
             let end = SCAN.hold(bytes.len(), || Scan::of(replies).end(bytes));
             if bytes.len() <= BYTE_BY_BYTE {
-                ends_there_byte_by_byte(bytes, replies, end.as_ref().ok().copied());
+                ends_equally_byte_by_byte(bytes, replies, end.as_ref().ok().copied());
             }
             if let Ok(Some(end)) = end {
-                is_as_of_the_library(&bytes[..end], replies);
+                matches_the_library(&bytes[..end], replies);
                 if replies == 1 && end == bytes.len() && end <= 64 {
-                    is_as_of_the_library(&array(&bytes[..end]), 1);
+                    matches_the_library(&array(&bytes[..end]), 1);
                 }
             }
         }
@@ -47,26 +47,26 @@ fn array(reply: &[u8]) -> Vec<u8> {
 }
 
 /// Checks that a byte-by-byte scan finds the same end. The scan may report an error late, but not the end.
-fn ends_there_byte_by_byte(bytes: &[u8], replies: usize, whole: Option<Option<usize>>) {
+fn ends_equally_byte_by_byte(bytes: &[u8], replies: usize, expected: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
-    let steps = (0..=bytes.len()).map(|come| (come, scan.end(&bytes[..come])));
-    for (come, end) in steps {
+    let steps = (0..=bytes.len()).map(|received| (received, scan.end(&bytes[..received])));
+    for (received, end) in steps {
         match end {
             Ok(None) => {}
             Ok(Some(end)) => {
-                assert_eq!((Some(Some(end)), end), (whole, come));
+                assert_eq!((Some(Some(end)), end), (expected, received));
                 return;
             }
             Err(_) => {
-                assert_eq!(whole, None);
+                assert_eq!(expected, None);
                 return;
             }
         }
     }
-    assert_eq!(whole, Some(None));
+    assert_eq!(expected, Some(None));
 }
 
-fn is_as_of_the_library(replies: &[u8], count: usize) {
+fn matches_the_library(replies: &[u8], count: usize) {
     let values = READ.hold(replies.len(), || value::values(replies, count));
 
     let mut at = 0;

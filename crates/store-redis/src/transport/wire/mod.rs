@@ -88,7 +88,7 @@ impl Multiplexer {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.abandon();
     }
 }
 

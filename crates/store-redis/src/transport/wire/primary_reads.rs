@@ -28,7 +28,7 @@ impl PrimaryReads {
             calls.bytes.append(&mut self.0.bytes);
             calls
                 .waiters
-                .push(Waiter::nobody(ReplyKind::Guard(callers)));
+                .push(Waiter::without_caller(ReplyKind::Guard(callers)));
             calls.waiters.append(&mut self.0.waiters);
         }
     }

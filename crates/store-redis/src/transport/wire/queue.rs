@@ -7,13 +7,13 @@ use bytes::Bytes;
 use redis::RedisError;
 use tokio::sync::oneshot;
 
-use super::batch::{Batch, MOST_BYTES};
+use super::batch::{BYTES_MAX, Batch};
 use super::primary_reads::PrimaryReads;
 use crate::transport::Command;
 use crate::transport::fault::Fault;
 
-/// Unsent calls, in order. Batched and guarded calls are sent last. Their order does not matter, because each caller
-/// waits only for its own reply.
+/// Unsent calls. Plain calls are sent in order, and then batched and guarded calls. Calls can overtake each other in this
+/// way, because each caller waits only for its own reply.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -27,7 +27,7 @@ struct State {
     earliest: Option<Instant>,
     /// The reason why the connection ended. Further calls fail with this error.
     end: Option<RedisError>,
-    is_left: bool,
+    is_abandoned: bool,
 }
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub(super) enum Taken {
     Calls(Option<Instant>),
     Nothing,
     /// All callers are gone, so no further call can follow.
-    Left,
+    Abandoned,
 }
 
 impl Queue {
@@ -96,8 +96,8 @@ impl Queue {
             mem::swap(calls, &mut state.calls);
             return Taken::Calls(state.earliest.take());
         }
-        if state.is_left {
-            return Taken::Left;
+        if state.is_abandoned {
+            return Taken::Abandoned;
         }
         match &mut state.sender {
             Some(sender) => sender.clone_from(waker),
@@ -108,10 +108,10 @@ impl Queue {
 
     /// Returns whether all callers are gone. If not, the driver is woken when the last caller is gone, or when there is
     /// more to send.
-    pub(super) fn is_left(&self, waker: &Waker) -> bool {
+    pub(super) fn is_abandoned(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
-        state.is_left
+        state.is_abandoned
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {
@@ -124,9 +124,9 @@ impl Queue {
         state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
-    pub(super) fn leave(&self) {
+    pub(super) fn abandon(&self) {
         let mut state = self.lock();
-        state.is_left = true;
+        state.is_abandoned = true;
         let sleeper = state.sender.take();
         drop(state);
         if let Some(sleeper) = sleeper {
@@ -159,14 +159,14 @@ impl State {
     fn add(&mut self, commands: &[Command], waiter: Waiter) {
         if let [command] = commands
             && let Some(call) = command.one_of_many()
-            && call.arguments.len() <= MOST_BYTES
+            && call.arguments.len() <= BYTES_MAX
         {
-            let place = self.batches.iter().position(|batch| batch.is_of(&call));
-            let place = place.unwrap_or_else(|| {
+            let index = self.batches.iter().position(|batch| batch.is_of(&call));
+            let index = index.unwrap_or_else(|| {
                 self.batches.push(Batch::of(&call));
                 self.batches.len() - 1
             });
-            self.batches[place].add(&call, waiter, &mut self.calls);
+            self.batches[index].add(&call, waiter, &mut self.calls);
             return;
         }
         if commands.first().is_some_and(Command::is_guarded) {
@@ -188,7 +188,7 @@ impl State {
 }
 
 impl Waiter {
-    pub(super) fn nobody(expected: ReplyKind) -> Self {
+    pub(super) fn without_caller(expected: ReplyKind) -> Self {
         Self {
             expected,
             deadline: None,

@@ -1,26 +1,26 @@
 use redis::{ErrorKind, RedisError};
 
-const MAX_DIGITS: usize = 9;
+const DIGITS_MAX: usize = 9;
 
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// Offset up to which replies have been scanned. It can lie beyond the received bytes.
     at: usize,
     /// Number of values that must still be scanned.
-    left: usize,
+    remaining: usize,
 }
 
 impl Scan {
     pub(super) fn of(replies: usize) -> Self {
         Self {
             at: 0,
-            left: replies,
+            remaining: replies,
         }
     }
 
     /// Returns the end of the replies once they are complete. `bytes` must begin with the bytes from the previous call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
-        while self.left > 0 {
+        while self.remaining > 0 {
             let Some(rest) = bytes.get(self.at..) else {
                 return Ok(None);
             };
@@ -34,8 +34,8 @@ impl Scan {
                     };
                     match (kind, number) {
                         (_, None) => {}
-                        (b'*' | b'~', Some(values)) => self.left += values,
-                        (b'%', Some(pairs)) => self.left += 2 * pairs,
+                        (b'*' | b'~', Some(values)) => self.remaining += values,
+                        (b'%', Some(pairs)) => self.remaining += 2 * pairs,
                         (_, Some(bytes)) => self.at += bytes + 2,
                     }
                     used
@@ -50,7 +50,7 @@ impl Scan {
                 _ => return Err(malformed()),
             };
             self.at += 1 + used;
-            self.left -= 1;
+            self.remaining -= 1;
         }
         Ok((self.at <= bytes.len()).then_some(self.at))
     }
@@ -73,7 +73,7 @@ pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, Redi
     let mut number = 0;
     for (index, byte) in text.iter().enumerate() {
         match byte {
-            b'0'..=b'9' if index < MAX_DIGITS => number = 10 * number + usize::from(byte - b'0'),
+            b'0'..=b'9' if index < DIGITS_MAX => number = 10 * number + usize::from(byte - b'0'),
             b'\r' if index > 0 => {
                 return match text.get(index + 1) {
                     Some(b'\n') => Ok(Some((Some(number), index + 2))),

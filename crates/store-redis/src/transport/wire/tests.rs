@@ -27,7 +27,7 @@ async fn read_pings(theirs: &mut DuplexStream, count: usize) {
 }
 
 #[tokio::test]
-async fn replies_go_to_who_called_in_order_however_they_come() {
+async fn replies_reach_their_callers_in_order_even_byte_by_byte() {
     let (wire, mut theirs) = connected(1024);
     let (one, two) = (ping(1), ping(2));
     let calls = async { tokio::join!(wire.call(&one), wire.call(&two), wire.call(&one)) };
@@ -51,7 +51,7 @@ async fn replies_go_to_who_called_in_order_however_they_come() {
 }
 
 #[tokio::test]
-async fn the_reply_to_a_call_that_was_given_up_is_nobody_elses() {
+async fn the_reply_to_an_abandoned_call_is_discarded() {
     let (wire, mut theirs) = connected(1024);
     let one = ping(1);
     tokio::select! {
@@ -76,25 +76,30 @@ fn script(key: &str, argument: &str) -> Vec<Command> {
 }
 
 async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
-    let asked =
+    let expected =
         b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
         $1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n";
-    call_all(["1", "2", "3"].map(|key| script(key, "x")), asked, answer).await
+    call_all(
+        ["1", "2", "3"].map(|key| script(key, "x")),
+        expected,
+        answer,
+    )
+    .await
 }
 
-/// Sends `calls` together, expects `asked`, and replies with `answer`.
+/// Sends `calls` together, checks that the server receives `expected`, and replies with `answer`.
 async fn call_all(
     calls: [Vec<Command>; 3],
-    asked: &[u8],
+    expected: &[u8],
     answer: &[u8],
 ) -> [Result<Vec<Value>, redis::RedisError>; 3] {
     let (wire, mut theirs) = connected(1024);
     let [one, two, three] = &calls;
     let calls = async { tokio::join!(wire.call(one), wire.call(two), wire.call(three)) };
     let answered = async {
-        let mut read = vec![0; asked.len()];
+        let mut read = vec![0; expected.len()];
         theirs.read_exact(&mut read).await.unwrap();
-        assert_eq!(read, asked);
+        assert_eq!(read, expected);
         for byte in answer {
             theirs.write_all(&[*byte]).await.unwrap();
             tokio::task::yield_now().await;
@@ -105,7 +110,7 @@ async fn call_all(
 }
 
 #[tokio::test]
-async fn calls_of_one_script_go_out_as_one_and_each_gets_its_own_reply() {
+async fn calls_to_one_script_are_batched_and_each_gets_its_own_reply() {
     let [one, two, three] = call_three(b"*3\r\n:1\r\n-ERR no\r\n*1\r\n:3\r\n").await;
 
     assert_eq!(one.unwrap(), [Value::Int(1)]);
@@ -114,14 +119,14 @@ async fn calls_of_one_script_go_out_as_one_and_each_gets_its_own_reply() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_whole_call_is_told_to_each() {
+async fn each_call_of_a_failed_batch_gets_the_error() {
     for reply in call_three(b"-NOSCRIPT no\r\n").await {
         assert!(matches!(reply.unwrap()[..], [Value::ServerError(_)]));
     }
 }
 
 #[tokio::test]
-async fn a_reply_of_another_length_ends_the_connection() {
+async fn a_batch_reply_of_the_wrong_length_ends_the_connection() {
     for reply in call_three(b"*2\r\n").await {
         assert!(reply.is_err());
     }
@@ -134,13 +139,13 @@ async fn call_guarded(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 
         get.guarded()
     };
     let calls = [vec![get("1")], ping(1), [vec![get("2")], ping(1)].concat()];
-    let asked = b"*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nHDEL\r\n$1\r\n1\r\n$0\r\n\r\n\
+    let expected = b"*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nHDEL\r\n$1\r\n1\r\n$0\r\n\r\n\
         *2\r\n$3\r\nGET\r\n$1\r\n1\r\n*2\r\n$3\r\nGET\r\n$1\r\n2\r\n*1\r\n$4\r\nPING\r\n";
-    call_all(calls, asked, answer).await
+    call_all(calls, expected, answer).await
 }
 
 #[tokio::test]
-async fn guarded_reads_go_out_behind_one_guard_and_each_gets_its_own_reply() {
+async fn guarded_reads_share_one_guard_and_each_gets_its_own_reply() {
     let [one, two, three] = call_guarded(b":2\r\n:0\r\n:1\r\n:3\r\n:4\r\n").await;
 
     assert_eq!(one.unwrap(), [Value::Int(1)]);
@@ -149,7 +154,7 @@ async fn guarded_reads_go_out_behind_one_guard_and_each_gets_its_own_reply() {
 }
 
 #[tokio::test]
-async fn the_error_of_a_guard_comes_in_place_of_what_is_behind_it() {
+async fn the_error_of_a_guard_replaces_the_replies_to_its_reads() {
     let error = b":2\r\n-READONLY no\r\n:1\r\n$1\r\nx\r\n:4\r\n";
     let [one, two, three] = call_guarded(error).await;
 
@@ -161,14 +166,14 @@ async fn the_error_of_a_guard_comes_in_place_of_what_is_behind_it() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_for_one_call_is_sent_as_several() {
+async fn calls_that_exceed_a_batch_are_sent_in_several_batches() {
     let (wire, mut theirs) = connected(1 << 20);
     let many: Vec<_> = (0..70).map(|key| script(&key.to_string(), "x")).collect();
     let long: Vec<_> = (0..3)
         .map(|key| script(&key.to_string(), &"x".repeat(9_000)))
         .collect();
-    let all = many.iter().chain(&long).map(|call| wire.call(call));
-    let calls = futures_util::future::join_all(all);
+    let sent = many.iter().chain(&long).map(|call| wire.call(call));
+    let calls = futures_util::future::join_all(sent);
     let answered = async {
         // The short calls and the first long call form batches of 32, 32 and 7. Each other long call is sent alone.
         for writes in [32, 32, 7, 1, 1] {
@@ -208,7 +213,7 @@ async fn read_word(theirs: &mut DuplexStream) {
 }
 
 #[tokio::test]
-async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
+async fn waiting_and_later_calls_fail_when_the_connection_ends() {
     let (wire, mut theirs) = connected(1024);
     let one = ping(1);
     let end = async {
@@ -226,7 +231,7 @@ async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
+async fn the_connection_closes_if_the_server_violates_the_protocol() {
     for reply in [
         "HTTP/1.1 200 OK\r\n",
         ":1\r\n:2\r\n",
@@ -250,7 +255,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
 }
 
 #[tokio::test]
-async fn more_is_sent_and_read_than_fits_at_once() {
+async fn commands_and_replies_may_exceed_the_buffers() {
     let (wire, mut theirs) = connected(64);
     let large = vec![b'x'; 3_000_000];
     let mut echo = command("ECHO");
@@ -270,7 +275,7 @@ async fn more_is_sent_and_read_than_fits_at_once() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be_sent() {
+async fn an_abandoned_connection_closes_even_if_the_server_accepts_no_data() {
     for buffer_bytes in [4, 1024] {
         let (wire, mut theirs) = connected(buffer_bytes);
         let one = ping(1);
@@ -288,7 +293,7 @@ async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be
 }
 
 #[tokio::test]
-async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
+async fn a_late_call_times_out_and_other_calls_get_their_replies() {
     let (wire, mut theirs) = connected(1024);
     let one = ping(1);
     // late enough for all calls to be sent
@@ -324,7 +329,7 @@ async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
 }
 
 #[tokio::test]
-async fn who_could_not_be_sent_in_time_is_told_too() {
+async fn an_unsent_call_times_out() {
     let (wire, _theirs) = connected(4);
     let one = ping(1);
     let soon = || Instant::now() + Duration::from_millis(20);
@@ -379,17 +384,17 @@ fn reply() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn replies_are_read_as_the_library_reads_them_and_end_where_they_end(
+    fn replies_are_parsed_like_in_the_redis_crate_and_end_at_their_last_byte(
         replies in prop::collection::vec(reply(), 1..5),
         steps in prop::collection::vec(1usize..40, 1..20),
     ) {
         let bytes = replies.concat();
         let mut scan = Scan::of(replies.len());
-        let mut come = 0;
+        let mut received = 0;
         for step in steps.iter().cycle() {
-            come = (come + step).min(bytes.len());
-            let end = scan.end(&bytes[..come]).unwrap();
-            prop_assert_eq!(end, (come == bytes.len()).then_some(come));
+            received = (received + step).min(bytes.len());
+            let end = scan.end(&bytes[..received]).unwrap();
+            prop_assert_eq!(end, (received == bytes.len()).then_some(received));
             if end.is_some() {
                 break;
             }
@@ -403,7 +408,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_reply_are_refused_or_waited_for(
+    fn arbitrary_bytes_never_cause_a_panic(
         bytes in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'%'), Just(b'$'), Just(b'9'), any::<u8>()], 0..60),
     ) {
         Scan::of(2).end(&bytes).ok();

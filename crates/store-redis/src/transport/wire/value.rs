@@ -3,15 +3,15 @@ use redis::{RedisError, Value, parse_redis_value};
 use super::{Reader, Scan, integer, malformed};
 
 /// Maximum nesting depth of values. No script returns a reply that is nested this deeply.
-const MAX_DEPTH: usize = 32;
+const DEPTH_MAX: usize = 32;
 /// Size of the shortest value: `_` and the line end.
-const SHORTEST: usize = 3;
+const VALUE_BYTES_MIN: usize = 3;
 
 pub(in crate::transport) fn values(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
-    some(&mut Reader::new(replies), count, MAX_DEPTH)
+    read_values(&mut Reader::new(replies), count, DEPTH_MAX)
 }
 
-fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
+fn read_value(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
     let depth = depth.checked_sub(1).ok_or_else(malformed)?;
     Ok(match reader.kind()? {
         b':' => Value::Int(integer(reader.line()?)?),
@@ -20,16 +20,16 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
             None => Value::Nil,
         },
         b'*' => match reader.length()? {
-            Some(count) => Value::Array(some(reader, count, depth)?),
+            Some(count) => Value::Array(read_values(reader, count, depth)?),
             None => Value::Nil,
         },
         b'~' => {
             let count = reader.length()?.ok_or_else(malformed)?;
-            Value::Set(some(reader, count, depth)?)
+            Value::Set(read_values(reader, count, depth)?)
         }
         b'%' => {
             let count = reader.length()?.ok_or_else(malformed)?;
-            let pair = |_| Ok((one(reader, depth)?, one(reader, depth)?));
+            let pair = |_| Ok((read_value(reader, depth)?, read_value(reader, depth)?));
             Value::Map((0..count).map(pair).collect::<Result<_, RedisError>>()?)
         }
         b'_' => {
@@ -44,11 +44,15 @@ fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
     })
 }
 
-fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
+fn read_values(
+    reader: &mut Reader<'_>,
+    count: usize,
+    depth: usize,
+) -> Result<Vec<Value>, RedisError> {
     // reserves space only for the number of values that can have arrived, because the server's count may be wrong
-    let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
+    let mut values = Vec::with_capacity(count.min(reader.rest().len() / VALUE_BYTES_MIN));
     for _ in 0..count {
-        values.push(one(reader, depth)?);
+        values.push(read_value(reader, depth)?);
     }
     Ok(values)
 }

@@ -48,7 +48,7 @@ fn call(id: Option<&str>, name: &str, arguments: &str) -> AnswerPart {
 #[test]
 fn an_answer_has_its_blocks_in_order_and_its_tokens() {
     let mut names = Names::default();
-    names.send("kv.get");
+    names.encode("kv.get");
 
     let answer = super::read(WHOLE.as_bytes(), &names).unwrap();
 
@@ -78,7 +78,7 @@ fn an_answer_has_its_blocks_in_order_and_its_tokens() {
 }
 
 #[test]
-fn the_reason_of_the_end_is_read() {
+fn the_finish_reason_is_read() {
     for (reason, finish) in [
         ("\"end_turn\"", Finish::Done),
         ("\"stop_sequence\"", Finish::Done),
@@ -95,7 +95,7 @@ fn the_reason_of_the_end_is_read() {
 }
 
 #[test]
-fn an_answer_may_be_empty_only_when_it_was_ended_early() {
+fn only_a_truncated_answer_may_be_empty() {
     for content in ["[]", "null", r#"[{"type":"text","text":""}]"#] {
         assert_eq!(
             of_content(content, "\"end_turn\""),

@@ -1,7 +1,7 @@
 use super::media::{document, image};
 use super::thinking;
 use crate::content::{Part, arguments_object, input_object, part, parts, plain_text};
-use crate::json::{Object, array, inside, text};
+use crate::json::{Object, array, escaped, text};
 use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
@@ -30,7 +30,7 @@ pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conver
         let text = quoted(instructions);
         writer
             .system
-            .extend(text_block(inside(&text).unwrap_or_default()));
+            .extend(text_block(escaped(&text).unwrap_or_default()));
     }
     for item in question.prompt {
         writer.item(item);
@@ -82,8 +82,8 @@ impl Writer<'_> {
                     CallForm::Custom => input_object(arguments).into(),
                 };
                 let call = Object::of_type("tool_use")
-                    .text("id", &self.ids.send(id))
-                    .text("name", &self.names.send(name))
+                    .text("id", &self.ids.encode(id))
+                    .text("name", &self.names.encode(name))
                     .json("input", &input);
                 self.push("assistant", [call.close()]);
             }
@@ -94,7 +94,7 @@ impl Writer<'_> {
                 ..
             } => {
                 let result = Object::of_type("tool_result")
-                    .text("tool_use_id", &self.ids.send(id))
+                    .text("tool_use_id", &self.ids.encode(id))
                     .json("content", &result_content(output))
                     .flag("is_error", *is_mistake);
                 self.push("user", [result.close()]);
@@ -141,11 +141,11 @@ impl Writer<'_> {
 
     fn end(mut self) -> Conversation {
         self.end_message();
-        let begins_wrong = self
+        let lacks_user_message = self
             .messages
             .first()
             .is_some_and(|first| first.role != "user");
-        let begin = begins_wrong.then(|| message("user", &[BEGIN.into()]));
+        let begin = lacks_user_message.then(|| message("user", &[BEGIN.into()]));
         let messages = self.messages.into_iter().map(|message| {
             let blocks: Vec<_> = message.blocks.into_iter().map(|block| block.json).collect();
             self::message(message.role, &blocks)
@@ -169,7 +169,7 @@ fn texts(content: &str) -> impl Iterator<Item = String> {
     })
 }
 
-pub(super) fn takes(content_part: &str) -> bool {
+pub(super) fn accepts(content_part: &str) -> bool {
     part(content_part).and_then(block).is_some()
 }
 
@@ -181,9 +181,9 @@ fn block(part: Part<'_>) -> Option<String> {
     }
 }
 
-/// Returns a text block, or `None` if the text has no visible characters. `inside` is JSON-escaped.
-fn text_block(inside: &str) -> Option<String> {
-    let json = format!("\"{inside}\"");
+/// Returns a text block, or `None` if the text has no visible characters. `content` is JSON-escaped.
+fn text_block(content: &str) -> Option<String> {
+    let json = format!("\"{content}\"");
     if text(&json).is_none_or(|text| text.trim().is_empty()) {
         return None;
     }
@@ -192,7 +192,7 @@ fn text_block(inside: &str) -> Option<String> {
 
 /// Converts the output of a tool to a string, or to an array of blocks if the output contains media.
 fn result_content(output: &str) -> String {
-    match inside(output) {
+    match escaped(output) {
         Some(_) => output.into(),
         None if !output.starts_with('[') => quoted(output),
         None if parts(output).all(|part| matches!(part, Part::Text(_))) => plain_text(output),

@@ -58,7 +58,7 @@ const THOUGHT: &str = r#"{"type":"reasoning","id":"rs_1","summary":[],"anthropic
 const OTHERS: &str = r#"{"type":"reasoning","content":[{"type":"reasoning_text","text":"x"}]}"#;
 
 #[test]
-fn texts_of_the_system_stand_before_the_conversation() {
+fn system_texts_precede_the_conversation() {
     let conversation = written(
         Some("Be \"kind\""),
         &[
@@ -121,7 +121,7 @@ fn results_of_one_step_are_one_message() {
 }
 
 #[test]
-fn ids_and_names_are_made_acceptable_and_stay_distinct() {
+fn ids_and_names_become_valid_and_stay_distinct() {
     let messages = of(&[
         message("user", A),
         call("call|1", "kv.get", ""),
@@ -172,7 +172,7 @@ fn roles_alternate_and_the_user_begins() {
 }
 
 #[test]
-fn media_are_sent_where_the_user_speaks() {
+fn only_user_messages_and_results_contain_media() {
     let parts = r#"[{"type":"input_image","image_url":"https://a"},{"type":"input_text","text":"a"},{"type":"input_image","file_id":"f"}]"#;
     let image = r#"{"type":"image","source":{"type":"url","url":"https://a"}}"#;
     let text = r#"{"type":"text","text":"a"}"#;

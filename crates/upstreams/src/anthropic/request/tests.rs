@@ -50,7 +50,7 @@ fn function(name: &str) -> Function {
 }
 
 #[test]
-fn parameters_are_those_of_this_api() {
+fn parameters_are_converted_for_this_api() {
     let parameters = Parameters {
         max_output_tokens: Some(7),
         temperature: json("1.50"),
@@ -119,7 +119,7 @@ fn reasoning_is_off_or_on_or_the_models_choice() {
 }
 
 #[test]
-fn tools_have_a_schema_and_names_that_are_allowed() {
+fn tools_have_a_schema_and_valid_names() {
     let full = Function {
         description: Some("Reads \"it\"".into()),
         parameters: None,
@@ -146,7 +146,7 @@ fn tools_have_a_schema_and_names_that_are_allowed() {
 }
 
 #[test]
-fn a_choice_that_forces_a_call_gives_way_to_thinking() {
+fn thinking_disables_a_choice_that_forces_a_call() {
     let parameters = |thinks: bool, parallel| Parameters {
         reasoning: thinks.then(|| Json::parse(r#"{"effort":"low"}"#).unwrap()),
         parallel_tool_calls: parallel,
@@ -204,7 +204,7 @@ fn a_choice_that_forces_a_call_gives_way_to_thinking() {
 }
 
 #[test]
-fn a_conversation_with_calls_has_tools_that_may_not_be_called() {
+fn a_conversation_with_calls_declares_tools_that_must_not_be_called() {
     let call = |id: &'static str| PromptItem::Call {
         form: threadkeep_domain::CallForm::Function,
         id: id.into(),

@@ -62,7 +62,7 @@ fn text_of(kind: TextKind, part: usize, text: &str) -> Piece {
     Piece::Text {
         part,
         kind,
-        place: 0,
+        text_index: 0,
         text,
     }
 }
@@ -129,7 +129,7 @@ fn events() -> Vec<String> {
 }
 
 #[test]
-fn a_stream_makes_the_same_answer_as_a_whole_one() {
+fn a_streamed_answer_equals_a_complete_answer() {
     let whole = format!(r#"{{"content":{BLOCKS},"stop_reason":"tool_use","usage":{USAGE}}}"#);
 
     let (streamed, pieces) = read(&events());
@@ -177,9 +177,9 @@ fn a_stream_without_its_last_event_was_cut_off() {
 }
 
 #[test]
-fn names_are_those_of_the_request_and_input_may_come_at_once() {
+fn original_names_are_restored_and_input_may_arrive_at_once() {
     let mut names = Names::default();
-    names.send("kv.get");
+    names.encode("kv.get");
     let mut stream = MessageStream::new(&names, 1_000);
     let block = r#"{"type":"tool_use","id":"a","name":"kv_get","input":{"k":1}}"#;
 
@@ -220,7 +220,7 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
 }
 
 #[test]
-fn a_block_of_an_unknown_type_is_kept_if_it_came_at_once() {
+fn an_unknown_block_without_deltas_is_kept() {
     let mut events = vec![
         begin(0, r#"{"type":"new","a":1}"#),
         stop(0),
@@ -242,7 +242,7 @@ fn a_block_of_an_unknown_type_is_kept_if_it_came_at_once() {
 }
 
 #[test]
-fn all_blocks_are_bounded() {
+fn all_blocks_count_toward_the_size_limit() {
     for (block, more) in [
         (r#"{"type":"text","text":""}"#, r#"{"text":"aaaaaaaaaa"}"#),
         (r#"{"type":"thinking"}"#, r#"{"thinking":"aaaaaaaaaa"}"#),
@@ -273,7 +273,7 @@ fn all_blocks_are_bounded() {
 
 proptest! {
     #[test]
-    fn no_change_of_a_stream_makes_the_reader_panic(
+    fn corrupted_streams_never_panic(
         at in 0..20_usize,
         changes in prop::collection::vec(
             (0..100_usize, 0..9_usize, prop::sample::select(vec![

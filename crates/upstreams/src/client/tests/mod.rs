@@ -92,12 +92,12 @@ impl Scripted {
     }
 
     async fn await_requests(&self, count: usize) {
-        let are_there = async {
+        let have_arrived = async {
             while self.requests() < count {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(MINUTE, are_there).await.unwrap();
+        timeout(MINUTE, have_arrived).await.unwrap();
         assert_eq!(self.requests(), count);
     }
 }
@@ -201,7 +201,7 @@ async fn without_a_key_no_credential_is_sent() {
 }
 
 #[tokio::test]
-async fn temporary_failures_are_repeated_until_an_answer() {
+async fn temporary_failures_are_retried_until_an_answer() {
     for failure in [
         reply(429, "retry-after: 0\r\n", ""),
         reply(429, "retry-after-ms: 1\r\n", ""),
@@ -247,7 +247,7 @@ async fn the_last_failure_is_the_error() {
 }
 
 #[tokio::test]
-async fn final_failures_are_not_repeated() {
+async fn permanent_failures_are_not_retried() {
     let refused = r#"{"error":{"message":"unknown field"}}"#;
     for (status, body, error) in [
         (400, refused, UpstreamError::Refused("unknown field".into())),
@@ -271,7 +271,7 @@ async fn final_failures_are_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_answer_may_be_as_long_as_the_limit_and_no_longer() {
+async fn an_answer_over_the_size_limit_is_malformed() {
     let padded = |bytes| format!("{WHOLE}{}", " ".repeat(bytes - WHOLE.len()));
     let chunked = |bytes| {
         let body = padded(bytes);
@@ -288,7 +288,7 @@ async fn an_answer_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_is_given_up_at_the_limit() {
+async fn an_endless_body_fails_at_the_size_limit() {
     let endless = format!(
         "HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
         " ".repeat(2_000)
@@ -300,7 +300,7 @@ async fn an_answer_without_an_end_is_given_up_at_the_limit() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_off_is_repeated() {
+async fn a_truncated_body_is_retried() {
     let short = Reply::Text("HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\n{".into());
 
     let (answer, requests) = closing(vec![short; 3]).await;
@@ -345,7 +345,7 @@ async fn the_timeout_covers_the_answer_up_to_its_last_byte() {
 }
 
 #[tokio::test]
-async fn the_time_left_of_the_turn_ends_the_attempts() {
+async fn the_remaining_time_ends_the_attempts() {
     let upstream = Scripted::start([Reply::Stall(String::new())]).await;
     let left = Duration::from_secs(1);
 
@@ -356,7 +356,7 @@ async fn the_time_left_of_the_turn_ends_the_attempts() {
 }
 
 #[tokio::test]
-async fn a_wait_beyond_the_time_left_is_not_begun() {
+async fn a_requested_wait_beyond_the_remaining_time_is_not_started() {
     let upstream = Scripted::start([reply(429, "retry-after: 3600\r\n", "")]).await;
 
     let answer = ask(&upstream.settings(), Duration::from_secs(20)).await;
@@ -366,7 +366,7 @@ async fn a_wait_beyond_the_time_left_is_not_begun() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_is_not_there_has_failed() {
+async fn an_unreachable_upstream_fails() {
     let mut settings = Scripted::start([]).await.settings();
     settings.url = "http://127.0.0.1:1/v1".parse().unwrap();
 

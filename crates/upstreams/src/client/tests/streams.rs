@@ -86,7 +86,7 @@ fn one_text(answer: &ModelAnswer) -> &str {
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_and_its_connection_is_used_again() {
+async fn a_streaming_connection_is_reused() {
     let upstream = Scripted::start([whole(STREAM), whole(STREAM)]).await;
     let model = model(&upstream.settings());
     let (sender, mut receiver) = mpsc::channel(10);
@@ -111,7 +111,7 @@ async fn a_stream_is_asked_for_and_its_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn pieces_are_sent_while_the_rest_is_still_to_come() {
+async fn pieces_are_sent_before_the_stream_ends() {
     let upstream = Upstream::start().await;
     let gate = Gate::new();
     upstream.script([Scripts::text("12345678").held_after(1, &gate)]);
@@ -174,7 +174,7 @@ async fn an_attempt_that_fails_midway_voids_its_pieces() {
 }
 
 #[tokio::test]
-async fn each_kind_streams_the_answer_that_it_gives_whole() {
+async fn each_api_streams_the_same_answer() {
     let upstream = Upstream::start().await;
     let calls = ["a", "b"].map(|id| Call::new("f", r#"{"key":"ä"}"#).id(id));
     let reply = Scripts::text("two words, 😀").and_calls(calls);
@@ -201,7 +201,7 @@ async fn each_kind_streams_the_answer_that_it_gives_whole() {
 }
 
 #[tokio::test]
-async fn each_kind_notices_a_failure_midway() {
+async fn each_api_detects_a_failure_midway() {
     for (fault, error) in [
         (Fault::CutOff, UpstreamError::Malformed),
         (Fault::EndsEarly, UpstreamError::Malformed),
@@ -231,7 +231,7 @@ async fn each_kind_notices_a_failure_midway() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_does_not_stream_is_understood() {
+async fn a_complete_answer_to_a_streaming_request_is_read() {
     for body in [WHOLE.to_owned(), format!(" \r\n{WHOLE}")] {
         let upstream = Scripted::start([reply(200, "", &body)]).await;
 
@@ -249,7 +249,7 @@ async fn an_upstream_that_does_not_stream_is_understood() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_on_when_nobody_reads_its_pieces() {
+async fn an_answer_continues_without_a_reader() {
     let upstream = Upstream::start().await;
     let gate = Gate::new();
     let cut = Scripts::text("12345678").held_after(1, &gate);
@@ -272,7 +272,7 @@ async fn an_answer_goes_on_when_nobody_reads_its_pieces() {
 }
 
 #[tokio::test]
-async fn the_text_of_a_stream_may_be_as_long_as_the_limit_and_its_bytes_longer() {
+async fn the_size_limit_counts_text_and_not_stream_bytes() {
     let of = |letters: usize| {
         let letter = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
         let (_, end) = STREAM.split_once("\"a\"}}]}\n\n").unwrap();
@@ -291,7 +291,7 @@ async fn the_text_of_a_stream_may_be_as_long_as_the_limit_and_its_bytes_longer()
 }
 
 #[tokio::test]
-async fn a_stream_without_an_end_is_given_up() {
+async fn an_endless_stream_is_abandoned() {
     let line = format!("data: {}", "a".repeat(2_000));
     let event = "data: a\n".repeat(300);
     let comments = ": a\n\n".repeat(400);

@@ -1,5 +1,5 @@
 use crate::content::{Part, part, parts, plain_text};
-use crate::json::{Object, array, inside_member};
+use crate::json::{Object, array, escaped_member};
 use threadkeep_domain::member;
 
 /// Converts content to an array if it contains media that this API accepts, and otherwise to a string.
@@ -20,13 +20,13 @@ pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     }
 }
 
-pub(in crate::openai_chat) fn takes(content_part: &str) -> bool {
+pub(in crate::openai_chat) fn accepts(content_part: &str) -> bool {
     part(content_part).and_then(write).is_some()
 }
 
 fn write(part: Part<'_>) -> Option<String> {
     match part {
-        Part::Text(text) => Some(Object::of_type("text").inside("text", text).close()),
+        Part::Text(text) => Some(Object::of_type("text").escaped("text", text).close()),
         Part::Image(part) => Some(image(part)),
         Part::File(part) => file(part),
     }
@@ -43,7 +43,7 @@ fn image(part: &str) -> String {
 
 /// Converts a file with an id or data. This API does not accept file URLs.
 fn file(part: &str) -> Option<String> {
-    inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
+    escaped_member(part, "file_id").or_else(|| escaped_member(part, "file_data"))?;
     let file = Object::new().members_of(part, &["file_id", "filename", "file_data"]);
     Some(Object::of_type("file").json("file", &file.close()).close())
 }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_become_one_string_escaped_as_they_were() {
+    fn texts_become_one_string_with_their_escapes() {
         let parts = concat!(
             r#"[{"type":"input_text","text":"a\u00e4\n"},{"type":"output_text","text":"","annotations":[]},"#,
             r#"{"type":"refusal","refusal":"\"no\""},{"type":"unknown","text":"x"},{"text":"y"},7]"#,
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn media_stand_between_texts_in_their_order() {
+    fn media_and_texts_keep_their_order() {
         let parts = concat!(
             r#"[{"type":"input_image","image_url":"https:\/\/a","detail":"low"},"#,
             r#"{"type":"input_text","text":"a"},"#,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_that_cannot_be_expressed_is_none() {
+    fn unsupported_content_becomes_none() {
         for parts in [
             "[]",
             "null",

@@ -3,9 +3,9 @@ mod content;
 use super::dialect::Dialect;
 use super::reasoning::Reasoning;
 use crate::content::{arguments_object, input_object, plain_text};
-use crate::json::{Object, array, inside};
+use crate::json::{Object, array, escaped};
+pub(super) use content::accepts;
 use content::content;
-pub(super) use content::takes;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
@@ -86,8 +86,8 @@ impl Messages<'_> {
 
     /// Adds an assistant message. If any calls still have no result, extends the current answer instead.
     fn answer(&mut self, parts: &str) {
-        let goes_on = !self.answer.calls.is_empty();
-        if self.answer.content.is_some() && !goes_on {
+        let continues = !self.answer.calls.is_empty();
+        if self.answer.content.is_some() && !continues {
             self.end_answer();
         }
         let new = content(parts, false);
@@ -97,14 +97,14 @@ impl Messages<'_> {
         };
     }
 
-    /// Adds a call. A call to a custom tool that the request does not declare becomes a function call, because the
-    /// conversation may come from a different upstream, and this server may not support custom tools.
+    /// Adds a call. A call to a custom tool that the request does not declare becomes a function call, because this
+    /// server may not support custom tools, unlike the upstream that made the call.
     fn call(&mut self, form: CallForm, id: &str, name: &str, arguments: &str) {
         let has_tool = self.question.form_of(name) == CallForm::Custom;
         let (kind, member, arguments) = match form {
             CallForm::Custom if has_tool => ("custom", "input", arguments.into()),
             CallForm::Custom => ("function", "arguments", input_object(arguments).into()),
-            CallForm::Function if self.dialect.takes_any_arguments() => {
+            CallForm::Function if self.dialect.accepts_any_arguments() => {
                 ("function", "arguments", arguments.into())
             }
             CallForm::Function => ("function", "arguments", arguments_object(arguments)),
@@ -119,7 +119,7 @@ impl Messages<'_> {
 
     fn result(&mut self, id: &str, output: &str) {
         self.end_answer();
-        let content = match inside(output) {
+        let content = match escaped(output) {
             Some(_) => output.into(),
             None if output.starts_with('[') => plain_text(output),
             None => quoted(output),
@@ -149,7 +149,7 @@ impl Messages<'_> {
 }
 
 fn joined(one: &str, other: &str) -> String {
-    let [one, other] = [one, other].map(|text| inside(text).unwrap_or_default());
+    let [one, other] = [one, other].map(|text| escaped(text).unwrap_or_default());
     format!("\"{one}{other}\"")
 }
 

@@ -55,7 +55,7 @@ const THOUGHT: &str =
     r#"{"type":"reasoning","id":"rs_1","content":[{"type":"reasoning_text","text":"h\u006d"}]}"#;
 
 #[test]
-fn instructions_come_first_and_roles_are_those_that_all_servers_know() {
+fn instructions_come_first_and_developer_becomes_system() {
     let messages = written(
         Dialect::OpenAi,
         Some("Be \"kind\""),
@@ -119,7 +119,7 @@ fn calls_of_one_answer_are_one_message_before_their_results() {
 }
 
 #[test]
-fn reasoning_without_an_answer_and_items_of_other_types_are_left_out() {
+fn reasoning_without_an_answer_and_other_items_are_omitted() {
     let messages = of(&[
         PromptItem::Reasoning(THOUGHT),
         message("user", A),
@@ -142,7 +142,7 @@ fn reasoning_without_an_answer_and_items_of_other_types_are_left_out() {
 }
 
 #[test]
-fn openai_receives_no_field_of_others_and_arguments_unchanged() {
+fn openai_receives_no_extensions_and_unchanged_arguments() {
     let prompt = [
         PromptItem::Reasoning(THOUGHT),
         call("1", "{\"k"),

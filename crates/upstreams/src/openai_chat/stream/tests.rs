@@ -41,12 +41,12 @@ fn of_deltas(deltas: &[&str]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     read(&events)
 }
 
-fn text_of(kind: TextKind, part: usize, place: usize, text: &str) -> Piece {
+fn text_of(kind: TextKind, part: usize, index: usize, text: &str) -> Piece {
     let text = text.into();
     Piece::Text {
         part,
         kind,
-        place,
+        text_index: index,
         text,
     }
 }
@@ -123,7 +123,7 @@ fn assert_whole(answer: &ModelAnswer, pieces: &[Piece]) {
 }
 
 #[test]
-fn a_stream_makes_the_same_answer_as_a_whole_one() {
+fn a_streamed_answer_equals_a_complete_answer() {
     let whole = json!({
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
             "role": "assistant", "reasoning_content": "hm \"2\"", "content": "Hé\n😀", "refusal": "no",
@@ -220,7 +220,7 @@ fn parts_have_the_order_in_which_they_begin() {
 }
 
 #[test]
-fn servers_may_give_calls_in_their_own_way() {
+fn calls_are_read_in_each_server_format() {
     for deltas in [
         // the same call in one delta, without an index, with repeated ids, with an object as arguments, or named late
         vec![
@@ -301,7 +301,7 @@ fn a_stream_without_a_finish_reason_was_cut_off() {
 }
 
 #[test]
-fn a_stream_may_be_empty_only_when_it_was_ended_early() {
+fn only_a_truncated_stream_may_be_empty() {
     let thought = chunk(r#"{"reasoning":"a"}"#);
     assert_eq!(
         read(&[thought.clone(), end("stop")]).0,
@@ -359,7 +359,7 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
 }
 
 #[test]
-fn the_text_for_a_custom_tool_comes_in_deltas() {
+fn custom_tool_input_is_streamed_in_deltas() {
     let deltas = [
         r#"{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"f","input":""}}]}"#,
         r#"{"tool_calls":[{"index":0,"custom":{"input":"not "}}]}"#,
@@ -391,7 +391,7 @@ fn a_call_without_a_name_is_malformed() {
 }
 
 #[test]
-fn text_reasoning_and_calls_are_bounded() {
+fn text_reasoning_and_calls_count_toward_the_size_limit() {
     for delta in [
         r#"{"content":"aaaaaaaaaa"}"#,
         r#"{"reasoning":"aaaaaaaaaa"}"#,
@@ -413,12 +413,12 @@ const EVENT: &str = r#"{"choices":[{"index":0,"delta":{"content":"ä\ud83d","rea
 
 proptest! {
     #[test]
-    fn no_event_makes_the_reader_panic(data in ".{0,80}") {
+    fn arbitrary_events_never_panic(data in ".{0,80}") {
         let _ = read(&[data, end("stop")]);
     }
 
     #[test]
-    fn no_change_of_an_event_makes_the_reader_panic_or_the_pieces_wrong(
+    fn corrupted_events_never_panic_or_produce_invalid_pieces(
         changes in prop::collection::vec(
             (0..EVENT.len(), 0..9_usize, prop::sample::select(vec![
                 "\"", "\\", "\\ud800", "\\ude00", "{", "}", "[", "]", ",", ":", "null", "7", "\"a\"", "[{}]", "ä",

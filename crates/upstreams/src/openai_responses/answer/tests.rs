@@ -37,7 +37,7 @@ fn call(id: Option<&str>, name: &str, arguments: &str) -> AnswerPart {
 #[test]
 fn an_answer_has_its_items_in_order_and_unchanged() {
     let mut names = Names::default();
-    names.send("kv.get");
+    names.encode("kv.get");
 
     let answer = super::read(WHOLE.as_bytes(), &names).unwrap();
 
@@ -67,7 +67,7 @@ fn an_answer_has_its_items_in_order_and_unchanged() {
 }
 
 #[test]
-fn the_status_tells_how_an_answer_ended() {
+fn the_status_determines_the_finish_reason() {
     let of = |status: &str| {
         let output = r#"[{"type":"message","content":[{"type":"output_text","text":"a"}]}]"#;
         read(&format!(r#"{{{status},"output":{output}}}"#))
@@ -101,7 +101,7 @@ fn the_status_tells_how_an_answer_ended() {
 }
 
 #[test]
-fn an_answer_may_be_empty_only_when_it_was_ended_early() {
+fn only_a_truncated_answer_may_be_empty() {
     let empty = r#""output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":""}]}]"#;
 
     assert_eq!(

@@ -34,7 +34,7 @@ fn function(name: &str) -> Function {
 }
 
 #[test]
-fn parameters_go_upstream_as_they_are_written() {
+fn parameters_are_sent_unchanged() {
     let parameters = Parameters {
         max_output_tokens: Some(7),
         temperature: json("1.50"),
@@ -56,7 +56,7 @@ fn parameters_go_upstream_as_they_are_written() {
 }
 
 #[test]
-fn reasoning_is_included_when_it_is_asked_for() {
+fn encrypted_reasoning_is_included_if_reasoning_is_requested() {
     for (reasoning, is_included) in [
         ("{}", false),
         (r#"{"effort":null,"summary":null}"#, false),
@@ -74,7 +74,7 @@ fn reasoning_is_included_when_it_is_asked_for() {
 }
 
 #[test]
-fn details_that_a_request_names_are_asked_for() {
+fn optional_parameters_are_sent() {
     let parameters = Parameters {
         encrypted_reasoning: true,
         logprobs: true,
@@ -95,7 +95,7 @@ fn details_that_a_request_names_are_asked_for() {
 }
 
 #[test]
-fn tools_say_whether_they_are_strict() {
+fn strict_is_always_sent() {
     let full = Function {
         description: Some("Reads \"it\"".into()),
         parameters: json(r#"{"type":"object","x":1.0}"#),

@@ -96,12 +96,12 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     }
 }
 
-fn text_of(kind: TextKind, part: usize, place: usize, text: &str) -> Piece {
+fn text_of(kind: TextKind, part: usize, index: usize, text: &str) -> Piece {
     let text = text.into();
     Piece::Text {
         part,
         kind,
-        place,
+        text_index: index,
         text,
     }
 }
@@ -119,8 +119,8 @@ fn arguments(part: usize, text: &str) -> Piece {
     Piece::Arguments { part, text }
 }
 
-fn all(pieces: &[Piece]) -> Vec<(usize, Option<TextKind>, String)> {
-    let mut all: Vec<(usize, Option<TextKind>, String)> = Vec::new();
+fn texts_of(pieces: &[Piece]) -> Vec<(usize, Option<TextKind>, String)> {
+    let mut texts: Vec<(usize, Option<TextKind>, String)> = Vec::new();
     for piece in pieces {
         let (part, kind, text) = match piece {
             Piece::Text {
@@ -133,19 +133,19 @@ fn all(pieces: &[Piece]) -> Vec<(usize, Option<TextKind>, String)> {
             Piece::Arguments { part, text } => (*part, None, text),
             _ => continue,
         };
-        match all
+        match texts
             .iter_mut()
-            .find(|known| (known.0, known.1) == (part, kind))
+            .find(|existing| (existing.0, existing.1) == (part, kind))
         {
-            Some(known) => known.2.push_str(text),
-            None => all.push((part, kind, text.clone())),
+            Some(existing) => existing.2.push_str(text),
+            None => texts.push((part, kind, text.clone())),
         }
     }
-    all
+    texts
 }
 
 #[test]
-fn a_stream_makes_the_same_answer_as_a_whole_one() {
+fn a_streamed_answer_equals_a_complete_answer() {
     let (streamed, pieces) = read(&events());
 
     let whole = answer::read(response().as_bytes(), &Names::default());
@@ -175,7 +175,7 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
             text(1, "\n😀"),
             Piece::Annotation {
                 part: 1,
-                place: 0,
+                text_index: 0,
                 annotation: json(r#"{"a":1}"#)
             },
             text_of(TextKind::Refusal, 1, 1, "no"),
@@ -187,7 +187,7 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
 }
 
 #[test]
-fn what_the_deltas_left_out_follows() {
+fn missing_deltas_are_completed_from_later_events() {
     let (whole, pieces) = read(&events());
     let whole = whole.unwrap();
     let is_delta = |event: &String| event.contains(".delta") || event.contains(".annotation.");
@@ -199,15 +199,15 @@ fn what_the_deltas_left_out_follows() {
         half.remove(at);
     }
     for events in [half, without_deltas.collect(), without_items.collect()] {
-        let (answer, its) = read(&events);
+        let (answer, later_pieces) = read(&events);
 
         assert_eq!(answer.unwrap(), whole);
-        assert_eq!(all(&its), all(&pieces));
+        assert_eq!(texts_of(&later_pieces), texts_of(&pieces));
     }
 }
 
 #[test]
-fn items_begin_in_the_order_of_the_upstream_also_if_a_text_comes_late() {
+fn items_keep_the_upstream_order_despite_late_text() {
     let events = [
         event("output_item.added", &item(0, &message("[]"))),
         event("output_item.added", &item(1, &call(""))),
@@ -227,7 +227,7 @@ fn items_begin_in_the_order_of_the_upstream_also_if_a_text_comes_late() {
 }
 
 #[test]
-fn texts_of_reasoning_and_further_members_of_messages_are_kept() {
+fn reasoning_texts_and_extra_message_members_are_kept() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"content":[{"type":"reasoning_text","text":"c"}]}"#;
     let phased = r#"{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"commentary","new":null,"content":[{"type":"output_text","text":"d"}]}"#;
     let events = [
@@ -274,7 +274,7 @@ fn texts_of_reasoning_and_further_members_of_messages_are_kept() {
 }
 
 #[test]
-fn deltas_that_are_not_in_the_item_are_malformed() {
+fn deltas_that_contradict_the_item_are_malformed() {
     for (at, wrong) in [
         (7, event("output_text.delta", &delta(1, "x"))),
         (13, event("function_call_arguments.delta", &delta(2, "x"))),
@@ -325,12 +325,15 @@ fn errors_in_a_stream_are_failures() {
         events[8] = error;
         let (answer, pieces) = read(&events);
         assert_eq!(answer, Err(failure));
-        assert_eq!(all(&pieces), [(1, Some(TextKind::Text), "Hé\n😀".into())]);
+        assert_eq!(
+            texts_of(&pieces),
+            [(1, Some(TextKind::Text), "Hé\n😀".into())]
+        );
     }
 }
 
 #[test]
-fn items_are_bounded() {
+fn items_count_toward_the_size_limit() {
     let long = "a".repeat(30);
     for (begin, more) in [
         (message("[]"), event("output_text.delta", &delta(0, &long))),
@@ -357,7 +360,7 @@ fn items_are_bounded() {
 
 proptest! {
     #[test]
-    fn no_change_of_a_stream_makes_the_reader_panic(
+    fn corrupted_streams_never_panic(
         at in 0..16_usize,
         changes in prop::collection::vec(
             (0..200_usize, 0..9_usize, prop::sample::select(vec![

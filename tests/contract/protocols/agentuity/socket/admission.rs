@@ -19,7 +19,7 @@ fn upgrade(more: &str) -> String {
     )
 }
 
-async fn every_api_key_lets_a_client_in(server: &Server) {
+async fn every_api_key_is_accepted(server: &Server) {
     for key in [API_SECRET, RELAY_SECRET] {
         let mut socket = Socket::open_at(server.address(), key).await;
 
@@ -27,7 +27,7 @@ async fn every_api_key_lets_a_client_in(server: &Server) {
     }
 }
 
-async fn another_key_is_told_and_the_socket_closed(server: &Server) {
+async fn an_unknown_key_gets_an_error_and_a_close(server: &Server) {
     for key in [
         "",
         "another-secret-that-is-long-enough",
@@ -43,7 +43,7 @@ async fn another_key_is_told_and_the_socket_closed(server: &Server) {
     }
 }
 
-async fn what_does_not_begin_with_a_key_is_closed_without_a_word(server: &Server) {
+async fn a_socket_that_does_not_begin_with_a_key_is_closed_silently(server: &Server) {
     let id = new_id();
     for first in [
         Message::text(request("1", "delete", &about(&id, &[]))),
@@ -60,7 +60,7 @@ async fn what_does_not_begin_with_a_key_is_closed_without_a_word(server: &Server
     }
 }
 
-async fn a_first_message_may_not_be_large(server: &Server) {
+async fn a_large_first_message_is_rejected(server: &Server) {
     let padding = "a".repeat(4_096);
     let first = format!(r#"{{"authorization":"{API_SECRET}","padding":"{padding}"}}"#);
     let mut whole = Socket::connect(server.address()).await;
@@ -74,7 +74,7 @@ async fn a_first_message_may_not_be_large(server: &Server) {
     assert_eq!(parts.closed().await, TOO_LARGE);
 }
 
-async fn requests_may_come_with_the_key_at_once(server: &Server) {
+async fn requests_may_follow_the_key_immediately(server: &Server) {
     let (mut socket, id) = (Socket::connect(server.address()).await, new_id());
     let first = format!(r#"{{"authorization":"{API_SECRET}"}}"#);
     let second = request("1", "restore", &about(&id, &[]));
@@ -89,7 +89,7 @@ async fn requests_may_come_with_the_key_at_once(server: &Server) {
     assert_eq!(socket.text().await, r#"{"id":"1","success":true}"#);
 }
 
-async fn no_extension_is_agreed_on_though_one_is_offered(server: &Server) {
+async fn offered_extensions_are_not_negotiated(server: &Server) {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let offer = "sec-websocket-version: 13\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n";
 
@@ -102,7 +102,7 @@ async fn no_extension_is_agreed_on_though_one_is_offered(server: &Server) {
     assert!(!head.to_lowercase().contains("extensions"), "{head}");
 }
 
-async fn what_is_no_socket_is_told_so(server: &Server) {
+async fn requests_without_a_websocket_upgrade_are_rejected(server: &Server) {
     let client = server.client();
     let get = client.get("/thread/ws").send().await;
     let post = client.post("/thread/ws").send().await;
@@ -119,7 +119,7 @@ async fn what_is_no_socket_is_told_so(server: &Server) {
 }
 
 #[tokio::test]
-async fn sockets_are_counted_and_not_for_how_long_they_are_open() {
+async fn metrics_count_sockets_without_their_open_time() {
     let server = Server::start(Backend::Memory);
     let mut socket = Socket::open(&server).await;
     let id = new_id();
@@ -148,11 +148,11 @@ async fn sockets_are_counted_and_not_for_how_long_they_are_open() {
 }
 
 over_both_stores!(
-    every_api_key_lets_a_client_in,
-    another_key_is_told_and_the_socket_closed,
-    what_does_not_begin_with_a_key_is_closed_without_a_word,
-    a_first_message_may_not_be_large,
-    requests_may_come_with_the_key_at_once,
-    no_extension_is_agreed_on_though_one_is_offered,
-    what_is_no_socket_is_told_so,
+    every_api_key_is_accepted,
+    an_unknown_key_gets_an_error_and_a_close,
+    a_socket_that_does_not_begin_with_a_key_is_closed_silently,
+    a_large_first_message_is_rejected,
+    requests_may_follow_the_key_immediately,
+    offered_extensions_are_not_negotiated,
+    requests_without_a_websocket_upgrade_are_rejected,
 );

@@ -12,7 +12,7 @@ pub(super) async fn resident_bytes(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_waits_and_costs_no_memory_without_end() {
+async fn a_client_that_does_not_read_uses_bounded_memory() {
     const REQUESTS: usize = 300;
     let server = Server::start(Backend::Memory);
     let (mut socket, id) = (Socket::open(&server).await, new_id());

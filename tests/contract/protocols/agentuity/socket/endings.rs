@@ -8,7 +8,7 @@ use crate::support::until;
 
 const GOING_AWAY: u16 = 1001;
 
-async fn a_server_that_stops_sends_its_clients_elsewhere(backend: Backend) {
+async fn a_stopping_server_closes_its_sockets_with_going_away(backend: Backend) {
     // the test fails long before this shutdown limit expires
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
@@ -25,7 +25,7 @@ async fn a_server_that_stops_sends_its_clients_elsewhere(backend: Backend) {
     assert_eq!(stopping.await.unwrap().code(), Some(0));
 }
 
-async fn what_was_sent_before_a_client_left_is_done(server: &Server) {
+async fn requests_sent_before_a_disconnect_are_executed(server: &Server) {
     const MERGES: usize = 100;
     let id = new_id();
     let thread = server.client().thread_of(&id);
@@ -48,6 +48,6 @@ async fn what_was_sent_before_a_client_left_is_done(server: &Server) {
     }
 }
 
-over_both_stores!(what_was_sent_before_a_client_left_is_done);
+over_both_stores!(requests_sent_before_a_disconnect_are_executed);
 
-with_own_servers!(a_server_that_stops_sends_its_clients_elsewhere);
+with_own_servers!(a_stopping_server_closes_its_sockets_with_going_away);

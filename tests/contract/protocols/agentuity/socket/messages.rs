@@ -20,7 +20,7 @@ fn refusal(id: &str, error: &str) -> Value {
     json!({"id": id, "success": false, "error": error})
 }
 
-async fn a_message_may_have_8_mib_and_no_more(server: &Server) {
+async fn a_message_has_at_most_8_mib(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
 
     let sizes = [MAX_BYTES, MAX_BYTES + 1, 2 * MAX_BYTES];
@@ -43,7 +43,7 @@ async fn a_message_may_have_8_mib_and_no_more(server: &Server) {
     assert_eq!(socket.restore(&id).await, None);
 }
 
-async fn a_message_may_come_in_parts_with_pings_between(server: &Server) {
+async fn a_message_may_be_fragmented_with_pings_in_between(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let text = padded("p", &id, 1_000_000);
     let mut parts = text.as_bytes().chunks(70_000);
@@ -51,7 +51,7 @@ async fn a_message_may_come_in_parts_with_pings_between(server: &Server) {
     socket.send_frame(TEXT, parts.next().unwrap()).await;
     for part in parts {
         socket.send_frame(FIN | PING, b"there?").await;
-        let Some(Message::Pong(pong)) = socket.next_but_pings().await else {
+        let Some(Message::Pong(pong)) = socket.next_except_pings().await else {
             panic!("no pong");
         };
         assert_eq!(&pong[..], b"there?");
@@ -62,7 +62,7 @@ async fn a_message_may_come_in_parts_with_pings_between(server: &Server) {
     assert_eq!(socket.text().await, r#"{"id":"p","success":true}"#);
 }
 
-async fn parts_that_are_too_much_together_are_refused_at_their_end(server: &Server) {
+async fn an_oversized_fragmented_message_is_rejected_at_its_end(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let text = padded("p", &id, MAX_BYTES + 1);
     let mut parts = text.as_bytes().chunks(3_000_000);
@@ -78,7 +78,7 @@ async fn parts_that_are_too_much_together_are_refused_at_their_end(server: &Serv
     assert_eq!(socket.restore(&id).await, None);
 }
 
-async fn what_is_wrong_with_a_message_is_told_with_its_id(server: &Server) {
+async fn message_errors_carry_the_message_id(server: &Server) {
     let (mut socket, thread) = (Socket::open(server).await, new_id());
     let of_thread = |members: &[(&str, &str)]| about(&thread, members);
     let request = |action: &str, data: &str| request("1", action, data);
@@ -161,7 +161,7 @@ async fn what_is_wrong_with_a_message_is_told_with_its_id(server: &Server) {
     assert_eq!(socket.restore(&thread).await, None);
 }
 
-async fn what_has_no_id_is_told_without(server: &Server) {
+async fn errors_for_messages_without_an_id_have_no_id(server: &Server) {
     let mut socket = Socket::open(server).await;
     let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(255));
 
@@ -184,7 +184,7 @@ async fn what_has_no_id_is_told_without(server: &Server) {
     }
 }
 
-async fn an_id_is_repeated_as_it_came(server: &Server) {
+async fn an_id_is_echoed_unchanged(server: &Server) {
     let (mut socket, thread) = (Socket::open(server).await, new_id());
     let longest = format!("\"{}\"", "x".repeat(254));
 
@@ -200,7 +200,7 @@ async fn an_id_is_repeated_as_it_came(server: &Server) {
     }
 }
 
-async fn other_kinds_of_messages_are_told_and_do_not_close(server: &Server) {
+async fn binary_and_non_utf8_messages_do_not_close_the_socket(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let text = request("1", "restore", &about(&id, &[]));
 
@@ -215,7 +215,7 @@ async fn other_kinds_of_messages_are_told_and_do_not_close(server: &Server) {
     assert_eq!(socket.restore(&id).await, None);
 }
 
-async fn what_is_not_the_protocol_closes_with_its_code(server: &Server) {
+async fn protocol_violations_close_with_code_1002(server: &Server) {
     for bytes in [
         vec![FIN | TEXT, 1, b'a'],
         // the bit for compression, although no compression was negotiated
@@ -236,7 +236,7 @@ async fn what_is_not_the_protocol_closes_with_its_code(server: &Server) {
     }
 }
 
-async fn a_close_is_answered_by_the_same(server: &Server) {
+async fn a_close_frame_is_echoed(server: &Server) {
     let mut socket = Socket::open(server).await;
 
     socket.send_frame(FIN | 8, &4_321_u16.to_be_bytes()).await;
@@ -246,13 +246,13 @@ async fn a_close_is_answered_by_the_same(server: &Server) {
 }
 
 over_both_stores!(
-    a_message_may_have_8_mib_and_no_more,
-    a_message_may_come_in_parts_with_pings_between,
-    parts_that_are_too_much_together_are_refused_at_their_end,
-    what_is_wrong_with_a_message_is_told_with_its_id,
-    what_has_no_id_is_told_without,
-    an_id_is_repeated_as_it_came,
-    other_kinds_of_messages_are_told_and_do_not_close,
-    what_is_not_the_protocol_closes_with_its_code,
-    a_close_is_answered_by_the_same,
+    a_message_has_at_most_8_mib,
+    a_message_may_be_fragmented_with_pings_in_between,
+    an_oversized_fragmented_message_is_rejected_at_its_end,
+    message_errors_carry_the_message_id,
+    errors_for_messages_without_an_id_have_no_id,
+    an_id_is_echoed_unchanged,
+    binary_and_non_utf8_messages_do_not_close_the_socket,
+    protocol_violations_close_with_code_1002,
+    a_close_frame_is_echoed,
 );

@@ -26,7 +26,7 @@ async fn a_push_without_a_value_pushes_null(server: &Server) {
     assert_eq!(state, r#"{"a":[1,null]}"#);
 }
 
-async fn a_window_is_any_number(server: &Server) {
+async fn a_window_may_be_any_number(server: &Server) {
     for (window, expected) in [
         ("null", "[1,2,3,4]"),
         ("2", "[3,4]"),
@@ -48,13 +48,13 @@ async fn a_window_is_any_number(server: &Server) {
     }
 }
 
-async fn a_window_of_nothing_makes_an_empty_array(server: &Server) {
+async fn a_window_of_zero_creates_an_empty_array(server: &Server) {
     let push = r#"[{"op":"push","key":"new","value":1,"maxRecords":0}]"#;
 
     assert_eq!(merged(server, "{}", push).await, r#"{"new":[]}"#);
 }
 
-async fn a_push_to_something_else_is_skipped_and_the_rest_done(server: &Server) {
+async fn a_push_to_a_non_array_is_skipped_and_the_rest_is_applied(server: &Server) {
     let before = r#"{"a":{},"b":"x","c":null,"d":[]}"#;
     let push = |key| format!(r#"{{"op":"push","key":"{key}","value":1}}"#);
     let pushes = ["a", "b", "c", "d", "e"].map(push).join(",");
@@ -65,7 +65,7 @@ async fn a_push_to_something_else_is_skipped_and_the_rest_done(server: &Server) 
     assert_eq!(state, r#"{"a":{},"b":"x","c":null,"d":[1],"e":[1],"f":2}"#);
 }
 
-async fn keys_are_any_text(server: &Server) {
+async fn keys_may_be_any_text(server: &Server) {
     let longest = "k".repeat(65_536);
     let keys = [
         "",
@@ -102,7 +102,7 @@ async fn keys_are_any_text(server: &Server) {
     assert_eq!(why, "operation 0: `key`: a key has at most 65,536 bytes");
 }
 
-async fn the_text_of_values_is_kept(server: &Server) {
+async fn the_text_of_values_is_preserved(server: &Server) {
     for value in [
         r#""\ud83d""#,
         r#""\udc00\ud83d \u0041 \/""#,
@@ -134,7 +134,7 @@ async fn the_text_of_values_is_kept(server: &Server) {
     }
 }
 
-async fn a_merge_that_says_nothing_sets_the_metadata_to_nothing(server: &Server) {
+async fn an_empty_merge_clears_the_metadata(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let set = r#"[{"op":"set","key":"a","value":1}]"#;
     let data = about(&id, &[("operations", set), ("metadata", r#"{"m":1}"#)]);
@@ -153,7 +153,7 @@ async fn a_merge_that_says_nothing_sets_the_metadata_to_nothing(server: &Server)
     assert_eq!(after.as_deref(), Some(r#"{"state":{"a":1}}"#));
 }
 
-async fn a_state_without_an_envelope_is_read_as_the_client_reads_one(server: &Server) {
+async fn a_state_without_an_envelope_is_accepted(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
 
     let data = about(&id, &[("user_data", r#""{\"a\":1}""#)]);
@@ -166,11 +166,11 @@ async fn a_state_without_an_envelope_is_read_as_the_client_reads_one(server: &Se
 over_both_stores!(
     a_set_without_a_value_deletes,
     a_push_without_a_value_pushes_null,
-    a_window_is_any_number,
-    a_window_of_nothing_makes_an_empty_array,
-    a_push_to_something_else_is_skipped_and_the_rest_done,
-    keys_are_any_text,
-    the_text_of_values_is_kept,
-    a_merge_that_says_nothing_sets_the_metadata_to_nothing,
-    a_state_without_an_envelope_is_read_as_the_client_reads_one,
+    a_window_may_be_any_number,
+    a_window_of_zero_creates_an_empty_array,
+    a_push_to_a_non_array_is_skipped_and_the_rest_is_applied,
+    keys_may_be_any_text,
+    the_text_of_values_is_preserved,
+    an_empty_merge_clears_the_metadata,
+    a_state_without_an_envelope_is_accepted,
 );

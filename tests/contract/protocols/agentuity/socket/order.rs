@@ -5,7 +5,7 @@ use crate::support::agentuity_socket::{Socket, about, push};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 
-async fn requests_for_a_thread_are_done_in_the_order_in_which_they_come(server: &Server) {
+async fn requests_for_a_thread_are_executed_in_order(server: &Server) {
     let mut socket = Socket::open(server).await;
     let threads = [new_id(), new_id(), new_id()];
     let numbers: Vec<_> = (0..200).collect();
@@ -33,4 +33,4 @@ async fn requests_for_a_thread_are_done_in_the_order_in_which_they_come(server: 
     }
 }
 
-over_both_stores!(requests_for_a_thread_are_done_in_the_order_in_which_they_come);
+over_both_stores!(requests_for_a_thread_are_executed_in_order);

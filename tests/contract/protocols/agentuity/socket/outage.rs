@@ -18,7 +18,7 @@ const POLICY: u16 = 1008;
 const GOING_AWAY: u16 = 1001;
 
 /// Starts a server whose store timeout is long enough for the proxy's delays.
-fn patient() -> (Server, Proxy) {
+fn start_with_proxy() -> (Server, Proxy) {
     let redis = redis::shared();
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into());
     let server = Server::builder(Backend::Redis)
@@ -33,7 +33,7 @@ async fn until_it_stops_listening(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_client_is_let_in_while_the_store_is_away() {
+async fn a_client_can_authenticate_while_the_store_is_unavailable() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
     redis.suspend();
@@ -49,7 +49,7 @@ async fn a_client_is_let_in_while_the_store_is_away() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_told_and_no_internals() {
+async fn an_unavailable_store_is_reported_without_internals() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
@@ -77,8 +77,8 @@ async fn a_store_that_is_away_is_told_and_no_internals() {
 }
 
 #[tokio::test]
-async fn a_thread_does_not_wait_for_another() {
-    let (server, proxy) = patient();
+async fn threads_do_not_wait_for_each_other() {
+    let (server, proxy) = start_with_proxy();
     let mut socket = Socket::open(&server).await;
     let threads: Vec<_> = (0..20).map(|_| new_id()).collect();
     // for a while after a successful merge, the server sends each write as a single command
@@ -109,8 +109,8 @@ async fn send_large(socket: &mut Socket, sent: &Cell<usize>) {
 const LARGE_REQUESTS: usize = 20;
 
 #[tokio::test]
-async fn a_client_that_sends_too_much_at_once_waits() {
-    let (server, proxy) = patient();
+async fn a_client_that_sends_too_much_is_blocked() {
+    let (server, proxy) = start_with_proxy();
     let mut socket = Socket::open(&server).await;
     let start = Instant::now();
     send_large(&mut socket, &Cell::default()).await;
@@ -139,8 +139,8 @@ async fn a_client_that_sends_too_much_at_once_waits() {
 }
 
 #[tokio::test]
-async fn what_is_in_flight_is_answered_before_a_server_stops() {
-    let (server, proxy) = patient();
+async fn requests_in_flight_are_answered_before_the_server_stops() {
+    let (server, proxy) = start_with_proxy();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
     // for a while after a successful merge, the server sends each write as a single command
     socket.merge(&new_id(), "[]").await;
@@ -169,7 +169,7 @@ async fn what_is_in_flight_is_answered_before_a_server_stops() {
 }
 
 #[tokio::test]
-async fn what_crosses_the_last_word_of_a_server_is_done() {
+async fn a_request_that_crosses_the_close_frame_is_executed() {
     let server = Server::start(Backend::Redis);
     let other = server.settings().start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
@@ -189,8 +189,8 @@ async fn what_crosses_the_last_word_of_a_server_is_done() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
-    let (server, proxy) = patient();
+async fn requests_of_a_disconnected_client_finish_before_the_server_stops() {
+    let (server, proxy) = start_with_proxy();
     let other = server.settings().start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
     // for a while after a successful merge, the server sends each write as a single command

@@ -3,7 +3,7 @@ use crate::support::agentuity_socket::{Socket, about, push};
 use crate::support::client::new_id;
 use crate::support::server::{Backend, Server};
 
-async fn a_thread_takes_as_many_messages_as_the_limit_says(backend: Backend) {
+async fn messages_are_limited_per_thread(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_RATE_WRITES", "1/1d")
         .set("THREADKEEP_RATE_NEW_THREADS", "1/1d")
@@ -31,4 +31,4 @@ async fn a_thread_takes_as_many_messages_as_the_limit_says(backend: Backend) {
     socket.save(&new_id(), "{}").await;
 }
 
-with_own_servers!(a_thread_takes_as_many_messages_as_the_limit_says);
+with_own_servers!(messages_are_limited_per_thread);

@@ -7,7 +7,7 @@ use crate::support::server::{Backend, Server};
 
 /// Twice the documented limit for clients with an API key, which is 60 ms. Other processes may share the processor's
 /// caches and slow Redis down.
-const MOST: Duration = Duration::from_millis(120);
+const BLOCKED_MAX: Duration = Duration::from_millis(120);
 const OPERATIONS: usize = 10_000;
 
 fn start(redis: &Busy) -> Server {
@@ -19,7 +19,7 @@ fn joined(count: usize, part: impl Fn(usize) -> String) -> String {
 }
 
 #[tokio::test]
-async fn a_merge_of_as_many_operations_as_are_allowed_holds_redis_for_a_moment() {
+async fn the_largest_merge_blocks_redis_briefly() {
     let redis = Busy::start();
     let server = start(&redis);
     let push = |key: usize, window: usize| {
@@ -32,7 +32,7 @@ async fn a_merge_of_as_many_operations_as_are_allowed_holds_redis_for_a_moment()
         let operations = format!("[{operations}]");
         redis
             .assert_below(
-                MOST,
+                BLOCKED_MAX,
                 async || (),
                 async |()| {
                     let mut socket = Socket::open(&server).await;
@@ -49,7 +49,7 @@ async fn a_merge_of_as_many_operations_as_are_allowed_holds_redis_for_a_moment()
 }
 
 #[tokio::test]
-async fn a_save_that_adds_to_thousands_of_arrays_holds_redis_for_a_moment() {
+async fn a_save_that_appends_to_thousands_of_arrays_blocks_redis_briefly() {
     let redis = Busy::start();
     let server = start(&redis);
     let state = |array: &str| {
@@ -69,5 +69,5 @@ async fn a_save_that_adds_to_thousands_of_arrays_holds_redis_for_a_moment() {
         assert!(socket.restore(id).await.unwrap().contains(":[1,2,3]"));
     };
 
-    redis.assert_below(MOST, prepare, save).await;
+    redis.assert_below(BLOCKED_MAX, prepare, save).await;
 }

@@ -5,7 +5,7 @@ use crate::support::agentuity_socket::{Socket, about};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 
-fn saving(thread: &str, user_data: &str, metadata: Option<&str>) -> String {
+fn save_data(thread: &str, user_data: &str, metadata: Option<&str>) -> String {
     let user_data = Value::from(user_data).to_string();
     let mut members = vec![("user_data", user_data.as_str())];
     members.extend(metadata.map(|metadata| ("metadata", metadata)));
@@ -17,7 +17,7 @@ async fn a_thread_is_saved_restored_and_deleted(server: &Server) {
     let envelope = r#"{"state":{"a":[1,2]},"metadata":{"ignored":true}}"#;
 
     assert_eq!(socket.restore(&id).await, None);
-    let data = saving(&id, envelope, Some(r#"{"m":1}"#));
+    let data = save_data(&id, envelope, Some(r#"{"m":1}"#));
     assert_eq!(socket.ok("save", &data).await, None);
     let saved = socket.restore(&id).await;
     socket.ok("delete", &about(&id, &[])).await;
@@ -32,7 +32,7 @@ async fn a_thread_is_saved_restored_and_deleted(server: &Server) {
     assert_eq!(again.as_deref(), Some(r#"{"state":{"b":1}}"#));
 }
 
-async fn an_unknown_thread_is_deleted_too(server: &Server) {
+async fn deleting_an_unknown_thread_succeeds(server: &Server) {
     let mut socket = Socket::open(server).await;
 
     socket.ok("delete", &about(&new_id(), &[])).await;
@@ -46,23 +46,23 @@ async fn a_save_replaces_the_state_that_was_restored(server: &Server) {
     socket.save(&id, r#"{"b":3}"#).await;
     let replaced = socket.restore(&id).await;
     // a client sends an empty state after its app has removed all keys
-    socket.ok("save", &saving(&id, "", None)).await;
+    socket.ok("save", &save_data(&id, "", None)).await;
     let emptied = socket.restore(&id).await;
 
     assert_eq!(replaced.as_deref(), Some(r#"{"state":{"b":3}}"#));
     assert_eq!(emptied.as_deref(), Some("{}"));
 }
 
-async fn metadata_is_what_stands_beside_the_state_and_is_kept_without(server: &Server) {
+async fn metadata_is_a_separate_member_and_is_kept_when_absent(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let envelope = r#"{"state":{"a":1},"metadata":{"stale":1}}"#;
-    let data = saving(&id, envelope, Some(r#"{"m":1,"n":2}"#));
+    let data = save_data(&id, envelope, Some(r#"{"m":1,"n":2}"#));
     socket.ok("save", &data).await;
 
-    socket.ok("save", &saving(&id, envelope, None)).await;
+    socket.ok("save", &save_data(&id, envelope, None)).await;
     let kept = socket.restore(&id).await;
     socket
-        .ok("save", &saving(&id, envelope, Some(r#"{"n":3}"#)))
+        .ok("save", &save_data(&id, envelope, Some(r#"{"n":3}"#)))
         .await;
     let replaced = socket.restore(&id).await;
     let set = r#"[{"op":"set","key":"a","value":2}]"#;
@@ -76,7 +76,7 @@ async fn metadata_is_what_stands_beside_the_state_and_is_kept_without(server: &S
     assert_eq!(merged, expected(r#"{"a":2}"#, r#"{"o":4}"#));
 }
 
-async fn operations_are_run_in_order_with_a_clear_in_the_midst(server: &Server) {
+async fn operations_run_in_order_including_a_clear(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     socket.save(&id, r#"{"old":1}"#).await;
 
@@ -98,7 +98,7 @@ async fn operations_are_run_in_order_with_a_clear_in_the_midst(server: &Server) 
     );
 }
 
-async fn what_would_pass_a_limit_is_refused_and_changes_nothing(server: &Server) {
+async fn writes_over_a_limit_are_rejected_and_change_nothing(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let large = "x".repeat(600_000);
     socket.save(&id, &format!(r#"{{"a":"{large}"}}"#)).await;
@@ -109,14 +109,14 @@ async fn what_would_pass_a_limit_is_refused_and_changes_nothing(server: &Server)
         .refused("merge", &about(&id, &[("operations", &set)]))
         .await;
     let state = json!({"state": {"a": large, "b": large}}).to_string();
-    let save = socket.refused("save", &saving(&id, &state, None)).await;
+    let save = socket.refused("save", &save_data(&id, &state, None)).await;
 
     let expected = "the state would have 1200015 bytes; the limit is 1048576";
     assert_eq!((merge.as_str(), save.as_str()), (expected, expected));
     assert_eq!(socket.restore(&id).await, before);
 }
 
-async fn a_thread_is_the_same_over_http_to_the_byte(server: &Server) {
+async fn a_thread_is_byte_identical_over_http(server: &Server) {
     let (mut socket, id) = (Socket::open(server).await, new_id());
     let thread = server.client().thread_of(&id);
     let state = r#"{"":"empty","__proto__":1e21,"a":9007199254740993,"b":"\ud83d","c":[1.0,-0,{"k":1,"k":2}],"d":{},"e":[],"state":{"metadata":"é😀"}}"#;
@@ -133,10 +133,10 @@ async fn a_thread_is_the_same_over_http_to_the_byte(server: &Server) {
 
 over_both_stores!(
     a_thread_is_saved_restored_and_deleted,
-    an_unknown_thread_is_deleted_too,
+    deleting_an_unknown_thread_succeeds,
     a_save_replaces_the_state_that_was_restored,
-    metadata_is_what_stands_beside_the_state_and_is_kept_without,
-    operations_are_run_in_order_with_a_clear_in_the_midst,
-    what_would_pass_a_limit_is_refused_and_changes_nothing,
-    a_thread_is_the_same_over_http_to_the_byte,
+    metadata_is_a_separate_member_and_is_kept_when_absent,
+    operations_run_in_order_including_a_clear,
+    writes_over_a_limit_are_rejected_and_change_nothing,
+    a_thread_is_byte_identical_over_http,
 );

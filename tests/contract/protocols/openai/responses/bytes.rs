@@ -2,7 +2,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{run, with_models};
-use crate::protocols::openai::Program;
+use crate::protocols::openai::Api;
 use crate::support::client::new_id;
 use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
@@ -11,7 +11,7 @@ use crate::support::upstream::{Reply, Upstream};
 
 const LARGE: usize = 2_000_000;
 
-fn kept(redis: &RedisServer) -> usize {
+fn stored_bytes(redis: &RedisServer) -> usize {
     let size = |key: &String| -> usize {
         let size = redis.call(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
         size.parse().unwrap_or_default()
@@ -19,7 +19,7 @@ fn kept(redis: &RedisServer) -> usize {
     redis.keys().iter().map(size).sum()
 }
 
-fn sent(redis: &RedisServer) -> usize {
+fn sent_bytes(redis: &RedisServer) -> usize {
     redis.info("stats")["total_net_input_bytes"]
         .parse()
         .unwrap()
@@ -32,16 +32,16 @@ async fn warm_server(redis: &RedisServer, upstream: &Upstream) -> Server {
     let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
     let server = with_models(&plain, upstream).start();
     let body = json!({"model": "m", "input": "first"});
-    run(&Program::of(&server), &body).ok().await;
+    run(&Api::of(&server), &body).ok().await;
     server
 }
 
 #[tokio::test]
-async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
+async fn a_large_request_is_sent_to_redis_once_and_stored_once() {
     let redis = RedisServer::start();
     let upstream = Upstream::start().await;
     let server = warm_server(&redis, &upstream).await;
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let schema = json!({"type": "object", "description": "d".repeat(LARGE)});
     let tool = json!({
         "type": "function", "name": "f", "description": "It.", "parameters": schema, "strict": null,
@@ -51,16 +51,16 @@ async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
         json!({"model": "m", "input": "hi", "instructions": "i".repeat(LARGE)}),
         json!({"model": "m", "input": "hi", "tools": [tool]}),
     ] {
-        let before = (sent(&redis), kept(&redis));
-        let answer = run(&program, &body).ok().await.json();
+        let before = (sent_bytes(&redis), stored_bytes(&redis));
+        let answer = run(&api, &body).ok().await.json();
 
-        let sent = sent(&redis) - before.0;
+        let sent = sent_bytes(&redis) - before.0;
         // allocations of two megabytes may be rounded up by as much as half a megabyte
-        let kept = kept(&redis) - before.1;
+        let kept = stored_bytes(&redis) - before.1;
         assert!(sent < LARGE * 2, "{sent} bytes were sent");
         assert!(kept < LARGE * 3 / 2, "{kept} bytes are kept");
         let id = answer["id"].as_str().unwrap();
-        let read = program.ask(Method::GET, &format!("/responses/{id}"));
+        let read = api.ask(Method::GET, &format!("/responses/{id}"));
         for response in [answer.clone(), read.ok().await.json()] {
             let given = |name: &str| body.get(name).cloned();
             assert_eq!(response["instructions"], json!(given("instructions")));
@@ -78,7 +78,7 @@ async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
     let redis = RedisServer::start();
     let upstream = Upstream::start().await;
     let server = warm_server(&redis, &upstream).await;
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let path = format!("/v1/threads/{id}/turn");
     let take = server.client().post(&path).bearer(API_SECRET);
@@ -91,12 +91,12 @@ async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
     let body = json!({
         "model": "m", "conversation": id, "input": "hi", "instructions": "i".repeat(LARGE),
     });
-    let before = sent(&redis);
+    let before = sent_bytes(&redis);
 
-    let waiting = tokio::spawn(run(&program, &body).header("prefer", "wait=60").ok());
+    let waiting = tokio::spawn(run(&api, &body).header("prefer", "wait=60").ok());
     until(async || server.store_calls("begin_response", "responses").await >= 8).await;
 
-    let sent_while_waiting = sent(&redis) - before;
+    let sent_while_waiting = sent_bytes(&redis) - before;
     assert!(sent_while_waiting < LARGE / 2, "{sent_while_waiting} bytes");
     let end = server
         .client()
@@ -107,5 +107,5 @@ async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
         .await;
     let answer = waiting.await.unwrap().json();
     assert_eq!(answer["status"], "completed");
-    assert!(sent(&redis) - before < LARGE * 2);
+    assert!(sent_bytes(&redis) - before < LARGE * 2);
 }

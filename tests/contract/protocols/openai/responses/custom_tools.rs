@@ -1,10 +1,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Events, count, kinds, run, state_tools};
+use super::{Events, increment_call, kinds, run, state_tools};
 use crate::http::over_both_stores;
 use crate::protocols::openai::kinds::with_kinds;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Reply, Upstream};
@@ -29,20 +29,20 @@ fn offered(upstream: &Upstream) -> Value {
     upstream.requests().pop().unwrap().body["tools"].clone()
 }
 
-fn asked(upstream: &Upstream) -> Vec<Value> {
+fn last_messages(upstream: &Upstream) -> Vec<Value> {
     upstream.requests().pop().unwrap().messages().to_vec()
 }
 
-async fn a_custom_tool_is_called_and_its_output_goes_back(server: &Server) {
+async fn a_custom_tool_is_called_and_its_output_is_sent_back(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         let id = new_id();
         let tools = json!([patch_tool(), {"type": "function", "name": "look"}, {"type": "custom", "name": "note"}]);
         let ask = |input: Value| {
             let body = json!({"model": kind, "conversation": id, "tools": tools, "input": input});
-            run(&program, &body)
+            run(&api, &body)
         };
         upstream.script([
             Reply::text("I change it.").and_calls([patch(), Call::custom("note", "")]),
@@ -66,7 +66,7 @@ async fn a_custom_tool_is_called_and_its_output_goes_back(server: &Server) {
         assert_eq!(answer["tools"][0], tools[0]);
         assert_eq!(answer["tools"][2]["format"], json!({"type": "text"}));
         let path = format!("/responses/{}", answer["id"].as_str().unwrap());
-        let stored = program.ask(Method::GET, &path).ok().await.json();
+        let stored = api.ask(Method::GET, &path).ok().await.json();
         assert_eq!(stored, answer);
 
         let result = |call: &Value, output: Value| json!({"type": "custom_tool_call_output", "call_id": call["call_id"], "output": output});
@@ -75,7 +75,7 @@ async fn a_custom_tool_is_called_and_its_output_goes_back(server: &Server) {
         let last = ask(results.into()).ok().await.json();
 
         assert_eq!(last["output"][0]["content"][0]["text"], "Changed.");
-        let sent = asked(&upstream);
+        let sent = last_messages(&upstream);
         let format = match kind {
             "openai-chat" => {
                 json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": grammar()["definition"]}})
@@ -104,16 +104,16 @@ async fn a_custom_tool_is_called_and_its_output_goes_back(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn the_text_for_a_custom_tool_is_streamed(server: &Server) {
+async fn the_input_of_a_custom_tool_is_streamed(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for kind in KINDS {
         upstream.script([Reply::calls([patch()])]);
         let body =
             json!({"model": kind, "input": "Change it.", "tools": [patch_tool()], "stream": true});
 
-        let events = Events::of(run(&program, &body)).await.rest().await;
+        let events = Events::of(run(&api, &body)).await.rest().await;
 
         let of_kind = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
         let first = |kind| of_kind(kind).next().unwrap();
@@ -139,10 +139,7 @@ async fn the_text_for_a_custom_tool_is_streamed(server: &Server) {
             "/responses/{}?stream=true",
             ended["response"]["id"].as_str().unwrap()
         );
-        let again = Events::of(program.ask(Method::GET, &path))
-            .await
-            .rest()
-            .await;
+        let again = Events::of(api.ask(Method::GET, &path)).await.rest().await;
         assert_eq!(again, events);
     }
 }
@@ -150,7 +147,7 @@ async fn the_text_for_a_custom_tool_is_streamed(server: &Server) {
 async fn a_client_may_send_its_own_history_of_custom_calls(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let call = json!({"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": PATCH});
     let output = json!({"type": "custom_tool_call_output", "call_id": "c", "output": "Done."});
     for kind in KINDS {
@@ -158,9 +155,9 @@ async fn a_client_may_send_its_own_history_of_custom_calls(server: &Server) {
         let input = json!([{"role": "user", "content": "Change it."}, call, output]);
         let body = json!({"model": kind, "store": false, "input": input, "tools": [patch_tool()]});
 
-        run(&program, &body).ok().await;
+        run(&api, &body).ok().await;
 
-        let sent = Value::from(asked(&upstream)).to_string();
+        let sent = Value::from(last_messages(&upstream)).to_string();
         assert!(sent.contains(&json!(PATCH).to_string()), "{sent}");
     }
     let mut without_input = call.clone();
@@ -175,22 +172,22 @@ async fn a_client_may_send_its_own_history_of_custom_calls(server: &Server) {
         ),
         (json!([output]), "invalid_value", "input[0].call_id"),
     ] {
-        refused(run(&program, &body(input)), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body(input)), 400, Some(code), Some(param)).await;
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_choice_may_name_a_custom_tool(server: &Server) {
+async fn a_tool_choice_may_name_a_custom_tool(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let tools = json!([patch_tool(), {"type": "custom", "name": "note"}]);
     let named = json!({"type": "custom", "name": "patch"});
     for kind in KINDS {
         upstream.script([Reply::calls([patch()]), Reply::calls([patch()])]);
         let body = |choice: Value| json!({"model": kind, "input": "hi", "tools": tools, "tool_choice": choice});
 
-        run(&program, &body(named.clone())).ok().await;
+        run(&api, &body(named.clone())).ok().await;
 
         let choice = &upstream.requests().pop().unwrap().body["tool_choice"];
         let expected = match kind {
@@ -199,23 +196,23 @@ async fn a_choice_may_name_a_custom_tool(server: &Server) {
         };
         assert_eq!(*choice, expected);
         let allowed = json!({"type": "allowed_tools", "mode": "auto", "tools": [named]});
-        run(&program, &body(allowed)).ok().await;
+        run(&api, &body(allowed)).ok().await;
         assert_eq!(offered(&upstream).as_array().unwrap().len(), 1);
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_turn_runs_its_state_tools_before_a_custom_call_of_the_client(server: &Server) {
+async fn a_response_runs_its_state_tools_alongside_a_clients_custom_call(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let mut tools = state_tools();
     tools.as_array_mut().unwrap().push(patch_tool());
     for kind in KINDS {
         for is_streamed in [false, true] {
-            upstream.script([Reply::calls([patch(), count().into()])]);
+            upstream.script([Reply::calls([patch(), increment_call().into()])]);
             let body = json!({"model": kind, "input": "hi", "tools": tools, "stream": is_streamed});
-            let request = run(&program, &body);
+            let request = run(&api, &body);
 
             let answer = match is_streamed {
                 false => request.ok().await.json(),
@@ -231,16 +228,16 @@ async fn a_turn_runs_its_state_tools_before_a_custom_call_of_the_client(server: 
     }
 }
 
-async fn a_server_without_custom_tools_gets_earlier_calls_as_those_of_functions(server: &Server) {
+async fn an_upstream_without_custom_tools_gets_earlier_calls_as_function_calls(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.script([Reply::calls([patch()])]);
     let tools = json!([patch_tool()]);
     let body =
         json!({"model": "openai-responses", "conversation": id, "tools": tools, "input": "hi"});
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
     let call_id = &answer["output"][0]["call_id"];
     let output = json!({"type": "custom_tool_call_output", "call_id": call_id, "output": "Done."});
 
@@ -251,7 +248,7 @@ async fn a_server_without_custom_tools_gets_earlier_calls_as_those_of_functions(
         if path != "/responses" {
             refusing["input"] = json!("hi");
         }
-        let request = program.post(path, &refusing);
+        let request = api.post(path, &refusing);
         let answer = refused(request, 400, Some("unsupported_tool"), Some("tools")).await;
         assert!(answer.contains("'patch'"), "{answer}");
     }
@@ -259,10 +256,10 @@ async fn a_server_without_custom_tools_gets_earlier_calls_as_those_of_functions(
     for kind in ["anthropic", "openai-chat"] {
         upstream.script([Reply::text("Good.")]);
         let body = json!({"model": kind, "conversation": id, "input": input});
-        run(&program, &body).ok().await;
+        run(&api, &body).ok().await;
         input = vec![json!({"role": "user", "content": "And?"})];
 
-        let sent = asked(&upstream);
+        let sent = last_messages(&upstream);
         let arguments = json!({"input": PATCH});
         match kind {
             "anthropic" => assert_eq!(sent[1]["content"][0]["input"], arguments),
@@ -275,10 +272,10 @@ async fn a_server_without_custom_tools_gets_earlier_calls_as_those_of_functions(
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn wrong_custom_tools_are_refused(server: &Server) {
+async fn invalid_custom_tools_are_rejected(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let tool =
         |name: &str, format: Value| json!({"type": "custom", "name": name, "format": format});
     for (tools, code, param) in [
@@ -314,22 +311,22 @@ async fn wrong_custom_tools_are_refused(server: &Server) {
         ),
     ] {
         let body = json!({"model": "openai-responses", "input": "hi", "tools": tools});
-        refused(run(&program, &body), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body), 400, Some(code), Some(param)).await;
     }
 }
 
 over_both_stores! {
-    a_custom_tool_is_called_and_its_output_goes_back,
-    the_text_for_a_custom_tool_is_streamed,
+    a_custom_tool_is_called_and_its_output_is_sent_back,
+    the_input_of_a_custom_tool_is_streamed,
     a_client_may_send_its_own_history_of_custom_calls,
-    a_choice_may_name_a_custom_tool,
-    a_turn_runs_its_state_tools_before_a_custom_call_of_the_client,
-    a_server_without_custom_tools_gets_earlier_calls_as_those_of_functions,
-    wrong_custom_tools_are_refused,
+    a_tool_choice_may_name_a_custom_tool,
+    a_response_runs_its_state_tools_alongside_a_clients_custom_call,
+    an_upstream_without_custom_tools_gets_earlier_calls_as_function_calls,
+    invalid_custom_tools_are_rejected,
 }
 
 #[tokio::test]
-async fn another_replica_has_a_custom_call_written_again_that_broke_off() {
+async fn another_replica_requests_an_interrupted_custom_call_again() {
     use super::two_replicas;
     use crate::support::server::Backend;
     use crate::support::upstream::Gate;
@@ -345,7 +342,7 @@ async fn another_replica_has_a_custom_call_written_again_that_broke_off() {
     let body = json!({"model": "m", "tools": [patch_tool()], "input": "hi", "stream": true});
     let key = new_id();
     let ask = |server: &Server| {
-        let request = run(&Program::of(server), &body);
+        let request = run(&Api::of(server), &body);
         request.header("idempotency-key", &key)
     };
 

@@ -1,23 +1,23 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{count, kinds, run, state_tools, with_models};
+use super::{increment_call, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refusal, refused};
+use crate::protocols::openai::{Api, refusal, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::until;
 use crate::support::upstream::{Reply, Upstream};
 
-async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
+async fn continuing_an_earlier_response_forks_the_conversation(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("One."),
         Reply::text("Two."),
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("Another two."),
         Reply::text("Three."),
         Reply::text("Another three."),
@@ -30,13 +30,13 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
             "input": text,
         })
     };
-    let first = run(&program, &body(&Value::Null, "One?")).ok().await.json();
-    let second = run(&program, &body(&first, "Two?")).ok().await.json();
-    let other = || run(&program, &body(&first, "Other?")).header("idempotency-key", "other");
+    let first = run(&api, &body(&Value::Null, "One?")).ok().await.json();
+    let second = run(&api, &body(&first, "Two?")).ok().await.json();
+    let other = || run(&api, &body(&first, "Other?")).header("idempotency-key", "other");
 
     let forked = other().ok().await.json();
-    let third = run(&program, &body(&second, "Three?")).ok().await.json();
-    let further = run(&program, &body(&forked, "Further?")).ok().await.json();
+    let third = run(&api, &body(&second, "Three?")).ok().await.json();
+    let further = run(&api, &body(&forked, "Further?")).ok().await.json();
     let repeat = other().ok().await;
 
     assert_eq!(second["conversation"], first["conversation"]);
@@ -50,7 +50,7 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
     assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
     let list = async |response: &Value| {
         let conversation = response["conversation"]["id"].as_str().unwrap();
-        let items = program.conversation(conversation).list("order=asc").await;
+        let items = api.conversation(conversation).list("order=asc").await;
         items["data"].clone()
     };
     let (source, copy) = (list(&first).await, list(&forked).await);
@@ -69,17 +69,17 @@ async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
     let conversation = first["conversation"]["id"].as_str().unwrap();
     let last = source[2]["id"].as_str().unwrap();
     let path = format!("/conversations/{conversation}/items/{last}");
-    program.ask(Method::DELETE, &path).ok().await;
-    let gone = run(&program, &body(&first, "Once more?"));
+    api.ask(Method::DELETE, &path).ok().await;
+    let continued = run(&api, &body(&first, "Once more?"));
     let name = Some("previous_response_id");
-    refused(gone, 400, Some("unsupported_value"), name).await;
+    refused(continued, 400, Some("unsupported_value"), name).await;
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
+async fn the_state_keeps_a_window_of_messages(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let value = |key: &str| {
         let path = format!("/v1/threads/{id}/state/{key}");
@@ -95,28 +95,28 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
         })
     };
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("One."),
         Reply::text("Two."),
     ]);
 
-    let first = run(&program, &body("Count.", "messages")).ok().await.json();
-    let said = value("messages").ok().await.json();
-    let second = run(&program, &body("Again.", "messages")).ok().await.json();
+    let first = run(&api, &body("Count.", "messages")).ok().await.json();
+    let stored = value("messages").ok().await.json();
+    let second = run(&api, &body("Again.", "messages")).ok().await.json();
 
-    let input = program.ask(
+    let input = api.ask(
         Method::GET,
         &format!("/responses/{}/input_items", first["id"].as_str().unwrap()),
     );
-    let asked = input.ok().await.json()["data"][0]["id"].clone();
-    let answered = &first["output"][1]["id"];
-    let [asked, answered] = [
-        json!({"role": "user", "content": "Count.", "id": asked}),
-        json!({"role": "assistant", "content": "One.", "id": answered}),
+    let question = input.ok().await.json()["data"][0]["id"].clone();
+    let reply = &first["output"][1]["id"];
+    let [question, reply] = [
+        json!({"role": "user", "content": "Count.", "id": question}),
+        json!({"role": "assistant", "content": "One.", "id": reply}),
     ];
-    assert_eq!(said, json!([asked, answered]));
+    assert_eq!(stored, json!([question, reply]));
     let window = value("messages").ok().await.json();
-    assert_eq!(window[0], answered);
+    assert_eq!(window[0], reply);
     assert_eq!(window[1]["content"], "Again.");
     assert_eq!(window[2]["id"], second["output"][0]["id"]);
 
@@ -127,7 +127,7 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
         request.bearer(API_SECRET).json(json)
     };
     put(&path, r#""A title""#).ok().await;
-    let wrong = run(&program, &body("More.", "title"));
+    let wrong = run(&api, &body("More.", "title"));
     refused(
         wrong,
         400,
@@ -142,18 +142,18 @@ async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
     put(&path, &filling).ok().await;
     upstream.script([Reply::text("Too much.".repeat(100))]);
-    let full = run(&program, &body("More.", "messages"));
+    let full = run(&api, &body("More.", "messages"));
     refused(full, 413, Some("conversation_too_large"), None).await;
-    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let conversation = api.conversation(&id.replace("thrd_", "conv_"));
     let items = conversation.list("order=asc").await;
     assert_eq!(kinds(&items["data"]).len(), 7);
     assert_eq!(value("messages").ok().await.json(), window);
 }
 
-async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Server) {
+async fn items_of_other_clients_do_not_fork_the_conversation(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script(["one", "two", "three"].map(Reply::text));
     let window = json!({"messages": {"key": "messages"}});
     let body = |previous: &Value, input: &Value| {
@@ -164,19 +164,19 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
             "threadkeep": window,
         })
     };
-    let first = run(&program, &body(&Value::Null, &json!("one")))
+    let first = run(&api, &body(&Value::Null, &json!("one")))
         .ok()
         .await
         .json();
     let conversation = first["conversation"]["id"].as_str().unwrap();
     let path = format!("/conversations/{conversation}/items");
     let items = json!({"items": [{"type": "message", "role": "user", "content": "aside"}]});
-    program.post(&path, &items).ok().await;
-    let listed = program.conversation(conversation).list("order=asc").await;
+    api.post(&path, &items).ok().await;
+    let listed = api.conversation(conversation).list("order=asc").await;
 
     // input items that the conversation already contains are not stored again
     let again = json!([listed["data"][0], {"role": "user", "content": "two"}]);
-    let second = run(&program, &body(&first, &again)).ok().await.json();
+    let second = run(&api, &body(&first, &again)).ok().await.json();
 
     assert_eq!(second["conversation"], first["conversation"]);
     let path = format!(
@@ -190,18 +190,18 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
         .ok()
         .await
         .json();
-    let said: Vec<_> = messages
+    let contents: Vec<_> = messages
         .as_array()
         .unwrap()
         .iter()
-        .map(|said| &said["content"])
+        .map(|message| &message["content"])
         .collect();
-    assert_eq!(said, ["one", "one", "two", "two"]);
+    assert_eq!(contents, ["one", "one", "two", "two"]);
     // a request that is rejected for a different reason creates no copy
     let mut wrong = body(&first, &json!("three"));
     wrong["model"] = json!("other");
     refused(
-        run(&program, &wrong),
+        run(&api, &wrong),
         404,
         Some("model_not_found"),
         Some("model"),
@@ -209,13 +209,13 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
     .await;
 }
 
-async fn an_unknown_previous_response_is_named_as_such(server: &Server) {
+async fn an_unknown_previous_response_is_reported(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("Kept by nobody.")]);
     let unstored = json!({"model": "m", "input": "hi", "store": false});
-    let unstored = run(&program, &unstored).ok().await.json();
+    let unstored = run(&api, &unstored).ok().await.json();
 
     for id in [
         json!(format!("resp_{}", "0".repeat(32))),
@@ -223,7 +223,7 @@ async fn an_unknown_previous_response_is_named_as_such(server: &Server) {
         unstored["id"].clone(),
     ] {
         let body = json!({"model": "m", "input": "hi", "previous_response_id": id});
-        let answer = run(&program, &body).send().await;
+        let answer = run(&api, &body).send().await;
         let code = Some("previous_response_not_found");
         refusal(&answer, 400, code, Some("previous_response_id"));
         let message = answer.json()["error"]["message"].clone();
@@ -232,80 +232,80 @@ async fn an_unknown_previous_response_is_named_as_such(server: &Server) {
     let long = format!("resp_{}", "0".repeat(1_000));
     let body = json!({"model": "m", "input": "hi", "previous_response_id": long});
     let param = Some("previous_response_id");
-    refused(run(&program, &body), 400, Some("invalid_value"), param).await;
+    refused(run(&api, &body), 400, Some("invalid_value"), param).await;
     assert_eq!(upstream.count(), 1);
 }
 
-async fn a_request_without_input_answers_what_the_conversation_has(server: &Server) {
+async fn a_request_without_input_answers_the_conversation(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script(["One.", "More.", "Two.", "Three."].map(Reply::text));
-    let first = run(&program, &json!({"model": "m", "input": "Count."}));
+    let first = run(&api, &json!({"model": "m", "input": "Count."}));
     let first = first.ok().await.json();
 
     let more = json!({"model": "m", "previous_response_id": first["id"]});
-    let more = run(&program, &more).ok().await.json();
+    let more = run(&api, &more).ok().await.json();
     let empty = json!({"model": "m", "previous_response_id": more["id"], "input": []});
-    run(&program, &empty).ok().await;
+    run(&api, &empty).ok().await;
     let last = upstream.requests().pop().unwrap();
     let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
-    let asked: Vec<_> = last.messages().iter().map(roles).collect();
-    assert_eq!(asked, ["user", "assistant", "assistant"]);
+    let sent_roles: Vec<_> = last.messages().iter().map(roles).collect();
+    assert_eq!(sent_roles, ["user", "assistant", "assistant"]);
     // a request without input is rejected, unless another client has already added a message
-    let conversation = program.create(&json!({})).await;
+    let conversation = api.create(&json!({})).await;
     let body = json!({"model": "m", "conversation": conversation.id});
     let param = Some("input");
     let missing = Some("missing_required_parameter");
-    refused(run(&program, &body), 400, missing, param).await;
-    conversation.say(&["msg_hello"]).await;
-    run(&program, &body).ok().await;
+    refused(run(&api, &body), 400, missing, param).await;
+    conversation.add_messages(&["msg_hello"]).await;
+    run(&api, &body).ok().await;
     let items = conversation.list("order=asc").await;
     assert_eq!(kinds(&items["data"]), ["message"; 2]);
 
-    let nowhere = new_id();
+    let unknown_thread = new_id();
     for body in [json!({"model": "m"}), json!({"model": "m", "store": false})] {
-        refused(run(&program, &body), 400, missing, param).await;
+        refused(run(&api, &body), 400, missing, param).await;
     }
-    let body = json!({"model": "m", "conversation": nowhere});
-    refused(run(&program, &body), 404, None, None).await;
-    let thread = server.client().thread_of(&nowhere).object().await;
+    let body = json!({"model": "m", "conversation": unknown_thread});
+    refused(run(&api, &body), 404, None, None).await;
+    let thread = server.client().thread_of(&unknown_thread).object().await;
     assert_eq!(thread["exists"], false);
     assert_eq!(upstream.count(), 4);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(server: &Server) {
+async fn an_unstored_response_continues_a_response_without_changing_it(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("One."), Reply::text("Two.")]);
     let stored = |previous: &Value, input: &str| json!({"model": "m", "previous_response_id": previous["id"], "input": input, "tools": state_tools()});
     let aside = |previous: &Value| {
         let mut body = stored(previous, "Aside?");
         body["store"] = json!(false);
-        run(&program, &body).header("idempotency-key", "aside")
+        run(&api, &body).header("idempotency-key", "aside")
     };
-    let first = run(&program, &stored(&Value::Null, "1")).ok().await.json();
-    let second = run(&program, &stored(&first, "2")).ok().await.json();
+    let first = run(&api, &stored(&Value::Null, "1")).ok().await.json();
+    let second = run(&api, &stored(&first, "2")).ok().await.json();
     let conversation = second["conversation"]["id"].as_str().unwrap();
-    let conversation = program.conversation(conversation);
+    let conversation = api.conversation(conversation);
     let before = conversation.list("order=asc").await;
 
-    upstream.script([Reply::calls([count()]), Reply::text("Aside.")]);
+    upstream.script([Reply::calls([increment_call()]), Reply::text("Aside.")]);
     let answer = aside(&first).ok().await.json();
-    let asked = upstream.requests().pop().unwrap();
+    let sent = upstream.requests().pop().unwrap();
     let again = aside(&first).ok().await;
 
     // the upstream receives the items up to the first response, the input, and the call with its result
-    assert_eq!(asked.messages().len(), 5, "{:?}", asked.messages());
-    assert_eq!(asked.user_text(), "Aside?");
+    assert_eq!(sent.messages().len(), 5, "{:?}", sent.messages());
+    assert_eq!(sent.user_text(), "Aside?");
     assert_eq!(answer["conversation"], Value::Null);
     assert_eq!(answer["previous_response_id"], first["id"]);
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(conversation.list("order=asc").await, before);
-    upstream.script([Reply::calls([count()]), Reply::text("Three.")]);
-    let third = run(&program, &stored(&second, "3")).ok().await.json();
+    upstream.script([Reply::calls([increment_call()]), Reply::text("Three.")]);
+    let third = run(&api, &stored(&second, "3")).ok().await.json();
     assert_eq!(third["conversation"], second["conversation"]);
     // the increment made by the response that was not stored is undone
     assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
@@ -316,31 +316,31 @@ async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(
         "input": [{"type": "function_call_output", "call_id": "call_unknown", "output": "x"}],
     });
     let param = Some("input[0].call_id");
-    refused(run(&program, &body), 400, Some("invalid_value"), param).await;
+    refused(run(&api, &body), 400, Some("invalid_value"), param).await;
     // a response whose items were deleted cannot be continued
     let last = before["data"][1]["id"].as_str().unwrap();
     conversation.delete(last).ok().await;
     let mut body = stored(&first, "Once more?");
     body["store"] = json!(false);
     let param = Some("previous_response_id");
-    refused(run(&program, &body), 400, Some("unsupported_value"), param).await;
+    refused(run(&api, &body), 400, Some("unsupported_value"), param).await;
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_response_that_still_runs_cannot_be_continued(server: &Server) {
+async fn a_running_response_cannot_be_continued(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = upstream.hold();
     upstream.script([Reply::text("One."), Reply::text("Two.")]);
     let running = json!({"model": "m", "input": "1", "background": true});
-    let running = run(&program, &running).ok().await.json();
+    let running = run(&api, &running).ok().await.json();
     gate.waiting(1).await;
     let body = json!({
         "model": "m", "previous_response_id": running["id"], "store": false, "input": "2",
     });
 
-    let locked = run(&program, &body).send().await;
+    let locked = run(&api, &body).send().await;
 
     let error = &locked.json()["error"];
     assert_eq!(
@@ -352,20 +352,20 @@ async fn a_response_that_still_runs_cannot_be_continued(server: &Server) {
     gate.open();
     let path = format!("/responses/{}", running["id"].as_str().unwrap());
     until(async || {
-        let read = program.ask(Method::GET, &path).ok().await.json();
+        let read = api.ask(Method::GET, &path).ok().await.json();
         read["status"] == "completed"
     })
     .await;
-    run(&program, &body).ok().await;
+    run(&api, &body).ok().await;
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
 over_both_stores! {
-    a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was,
-    a_response_that_still_runs_cannot_be_continued,
-    an_unknown_previous_response_is_named_as_such,
-    a_request_without_input_answers_what_the_conversation_has,
-    an_earlier_response_is_followed_in_a_copy,
-    the_state_keeps_a_window_of_messages_for_pages,
-    items_of_others_do_not_come_between_a_response_and_the_next,
+    an_unstored_response_continues_a_response_without_changing_it,
+    a_running_response_cannot_be_continued,
+    an_unknown_previous_response_is_reported,
+    a_request_without_input_answers_the_conversation,
+    continuing_an_earlier_response_forks_the_conversation,
+    the_state_keeps_a_window_of_messages,
+    items_of_other_clients_do_not_fork_the_conversation,
 }

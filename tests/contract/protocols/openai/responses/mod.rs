@@ -1,6 +1,6 @@
 mod bytes;
+mod concurrency;
 mod custom_tools;
-mod floor;
 mod history;
 mod references;
 mod repeats;
@@ -13,7 +13,7 @@ mod wire;
 
 use serde_json::{Value, json};
 
-use super::Program;
+use super::Api;
 use crate::support::client::Request;
 use crate::support::server::{Builder, Server};
 use crate::support::upstream::Upstream;
@@ -52,12 +52,12 @@ pub(super) fn state_tools() -> Value {
     json!([{"type": "mcp", "server_label": "memory", "server_url": STATE, "require_approval": "never"}])
 }
 
-pub(in crate::protocols) fn count() -> (&'static str, &'static str) {
+pub(in crate::protocols) fn increment_call() -> (&'static str, &'static str) {
     ("kv_increment", r#"{"key":"a/n"}"#)
 }
 
-pub(super) fn run(program: &Program, body: &Value) -> Request {
-    program.post("/responses", body)
+pub(super) fn run(api: &Api, body: &Value) -> Request {
+    api.post("/responses", body)
 }
 
 pub(super) fn kinds(items: &Value) -> Vec<String> {

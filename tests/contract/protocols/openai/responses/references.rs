@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{kinds, run, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::Program;
+use crate::protocols::openai::Api;
 use crate::support::client::new_id;
 use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
@@ -17,7 +17,7 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
-fn asked(upstream: &Upstream) -> Vec<String> {
+fn last_texts(upstream: &Upstream) -> Vec<String> {
     let request = upstream.requests().pop().unwrap();
     let messages = request.body["messages"].as_array().unwrap().clone();
     let texts = messages.iter().map(|message| match &message["content"] {
@@ -27,13 +27,13 @@ fn asked(upstream: &Upstream) -> Vec<String> {
     texts.collect()
 }
 
-async fn a_reference_is_the_item_of_a_stored_response(server: &Server) {
+async fn a_reference_resolves_to_an_item_of_a_stored_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("Hello Ada."), Reply::text("Ada.")]);
     let body = |input: Value| json!({"model": "m", "input": input});
-    let first = run(&program, &body(json!([user("I am Ada.")])))
+    let first = run(&api, &body(json!([user("I am Ada.")])))
         .ok()
         .await
         .json();
@@ -43,13 +43,16 @@ async fn a_reference_is_the_item_of_a_stored_response(server: &Server) {
         user("Who am I?")
     ]);
 
-    let second = || run(&program, &body(input.clone())).header("idempotency-key", "second");
+    let second = || run(&api, &body(input.clone())).header("idempotency-key", "second");
     let answer = second().ok().await.json();
 
-    assert_eq!(asked(&upstream), ["I am Ada.", "Hello Ada.", "Who am I?"]);
+    assert_eq!(
+        last_texts(&upstream),
+        ["I am Ada.", "Hello Ada.", "Who am I?"]
+    );
     assert_ne!(answer["conversation"], first["conversation"]);
     let conversation = answer["conversation"]["id"].as_str().unwrap();
-    let items = program.conversation(conversation).list("order=asc").await;
+    let items = api.conversation(conversation).list("order=asc").await;
     assert_eq!(kinds(&items["data"]), ["message"; 4]);
     assert_eq!(items["data"][1], first["output"][0]);
     let repeat = second().ok().await;
@@ -57,43 +60,43 @@ async fn a_reference_is_the_item_of_a_stored_response(server: &Server) {
     assert_eq!(upstream.count(), 2);
 }
 
-async fn a_reference_to_what_the_conversation_has_adds_nothing(server: &Server) {
+async fn a_reference_to_an_item_of_the_conversation_adds_nothing(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let thread = new_id();
     upstream.script(["One.", "Two.", "Three.", "Four."].map(Reply::text));
     let in_thread = |input: Value| json!({"model": "m", "conversation": thread, "input": input});
     let after = |response: &Value, input: Value| json!({"model": "m", "previous_response_id": response["id"], "input": input});
-    let first = run(&program, &in_thread(json!("1"))).ok().await.json();
+    let first = run(&api, &in_thread(json!("1"))).ok().await.json();
 
     let input = json!([reference(&first["output"][0]), user("2")]);
-    let second = run(&program, &in_thread(input)).ok().await.json();
-    assert_eq!(asked(&upstream), ["1", "One.", "2"]);
+    let second = run(&api, &in_thread(input)).ok().await.json();
+    assert_eq!(last_texts(&upstream), ["1", "One.", "2"]);
     let input = json!([
         reference(&first["output"][0]),
         reference(&second["output"][0]),
         user("3")
     ]);
-    run(&program, &after(&second, input)).ok().await;
-    assert_eq!(asked(&upstream), ["1", "One.", "2", "Two.", "3"]);
+    run(&api, &after(&second, input)).ok().await;
+    assert_eq!(last_texts(&upstream), ["1", "One.", "2", "Two.", "3"]);
     // continue a copy that ends with the first response, so the second reference adds an item to the input
     let input = json!([
         reference(&first["output"][0]),
         reference(&second["output"][0]),
         user("4")
     ]);
-    run(&program, &after(&first, input)).ok().await;
-    assert_eq!(asked(&upstream), ["1", "One.", "Two.", "4"]);
+    run(&api, &after(&first, input)).ok().await;
+    assert_eq!(last_texts(&upstream), ["1", "One.", "Two.", "4"]);
 }
 
-async fn a_reference_to_nothing_is_refused_and_changes_nothing(server: &Server) {
+async fn a_reference_to_an_unknown_item_is_rejected_and_changes_nothing(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("Hello.")]);
     let first = json!({"model": "m", "input": "Hi.", "store": false});
-    let unstored = run(&program, &first).ok().await.json();
+    let unstored = run(&api, &first).ok().await.json();
     let thread = new_id();
     for id in [
         json!("msg_nobody"),
@@ -106,7 +109,7 @@ async fn a_reference_to_nothing_is_refused_and_changes_nothing(server: &Server) 
     ] {
         let input = json!([{"type": "item_reference", "id": id}, user("x")]);
         let body = json!({"model": "m", "conversation": thread, "input": input});
-        let answer = run(&program, &body).send().await;
+        let answer = run(&api, &body).send().await;
         let error = &answer.json()["error"];
         assert_eq!(
             (answer.status, &error["param"]),
@@ -122,7 +125,7 @@ async fn a_reference_to_nothing_is_refused_and_changes_nothing(server: &Server) 
 }
 
 over_both_stores!(
-    a_reference_is_the_item_of_a_stored_response,
-    a_reference_to_what_the_conversation_has_adds_nothing,
-    a_reference_to_nothing_is_refused_and_changes_nothing,
+    a_reference_resolves_to_an_item_of_a_stored_response,
+    a_reference_to_an_item_of_the_conversation_adds_nothing,
+    a_reference_to_an_unknown_item_is_rejected_and_changes_nothing,
 );

@@ -2,23 +2,23 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::streams::Events;
-use super::{count, kinds, run, state_tools, with_models};
+use super::{increment_call, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::client::new_id;
 use crate::support::server::Server;
 use crate::support::until;
 use crate::support::upstream::{Gate, Reply, Upstream};
 
-async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: &Server) {
+async fn a_repeat_with_a_key_is_replayed_and_the_key_belongs_to_one_request(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("once"), Reply::text("then")]);
     let key = new_id();
     let ask = |text: &str| {
         let body = json!({"model": "m", "input": text});
-        run(&program, &body).header("idempotency-key", &key)
+        run(&api, &body).header("idempotency-key", &key)
     };
 
     let (first, second) = (ask("one").ok().await, ask("one").ok().await);
@@ -30,7 +30,7 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     assert_eq!(upstream.count(), 1);
     let id = first.json()["id"].clone();
     let next = json!({"model": "m", "previous_response_id": id, "input": "two"});
-    let next = || run(&program, &next).header("idempotency-key", "next");
+    let next = || run(&api, &next).header("idempotency-key", "next");
     let (first, second) = (next().ok().await, next().ok().await);
     assert_eq!(first.text(), second.text());
     assert_eq!(upstream.count(), 2);
@@ -38,33 +38,32 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
 
 /// Repeats a request, and lets the model answer only once the repeat has joined the running response. Otherwise, the
 /// answer to the client that disconnected could count as delivered.
-async fn sent_again(program: &Program, mut body: Value, gate: &Gate) -> Value {
+async fn send_again(api: &Api, mut body: Value, gate: &Gate) -> Value {
     body["stream"] = json!(true);
-    let again = run(program, &body).header("x-stainless-retry-count", "1");
+    let again = run(api, &body).header("x-stainless-retry-count", "1");
     let mut events = Events::of(again).await;
     events.until("response.created").await;
     gate.open();
     events.until("response.completed").await["response"].clone()
 }
 
-async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server: &Server) {
+async fn an_automatic_retry_joins_the_running_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let texts = ["one", "two", "three", "four"];
     upstream.script(texts.map(Reply::text));
     let body = |text: &str| json!({"model": "m", "conversation": id, "input": text});
-    let ask = |text: &str, count: &str| {
-        run(&program, &body(text)).header("x-stainless-retry-count", count)
-    };
+    let ask =
+        |text: &str, count: &str| run(&api, &body(text)).header("x-stainless-retry-count", count);
     let gate = upstream.hold();
     // the client disconnects before the answer
     let lost = tokio::spawn(ask("yes", "0").try_send());
     gate.waiting(1).await;
     lost.abort();
     drop(lost.await);
-    let again = sent_again(&program, body("yes"), &gate).await;
+    let again = send_again(&api, body("yes"), &gate).await;
     assert_eq!(again["output"][0]["content"][0]["text"], "one");
     // once the server knows that the first answer was delivered, the same request starts a new response
     until(async || {
@@ -77,26 +76,26 @@ async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server
     let other = ask("no", "1").ok().await;
     assert_eq!(other.json()["output"][0]["content"][0]["text"], "three");
     let elsewhere = json!({"model": "m", "input": "no"});
-    let elsewhere = run(&program, &elsewhere).header("x-stainless-retry-count", "1");
+    let elsewhere = run(&api, &elsewhere).header("x-stainless-retry-count", "1");
     let elsewhere = elsewhere.ok().await.json();
     assert_eq!(elsewhere["output"][0]["content"][0]["text"], "four");
 }
 
-async fn a_request_sent_again_that_follows_a_response_is_the_same_turn(server: &Server) {
+async fn an_automatic_retry_that_continues_a_response_joins_the_running_one(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script(["one", "two", "three"].map(Reply::text));
     let first = json!({"model": "m", "input": "first"});
-    let first = run(&program, &first).ok().await.json();
+    let first = run(&api, &first).ok().await.json();
     let body = json!({"model": "m", "previous_response_id": first["id"], "input": "yes"});
-    let ask = |count: &str| run(&program, &body).header("x-stainless-retry-count", count);
+    let ask = |count: &str| run(&api, &body).header("x-stainless-retry-count", count);
     let gate = upstream.hold();
     let lost = tokio::spawn(ask("0").try_send());
     gate.waiting(1).await;
     lost.abort();
     drop(lost.await);
-    let again = sent_again(&program, body.clone(), &gate).await;
+    let again = send_again(&api, body.clone(), &gate).await;
 
     assert_eq!(again["output"][0]["content"][0]["text"], "two");
     assert_eq!(again["conversation"], first["conversation"]);
@@ -109,29 +108,33 @@ async fn a_request_sent_again_that_follows_a_response_is_the_same_turn(server: &
     assert_eq!(upstream.count(), 3);
 }
 
-async fn a_response_that_is_deleted_while_it_runs_is_not_run_again(server: &Server) {
+async fn a_response_deleted_while_it_runs_is_not_run_again(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
-    upstream.script([Reply::calls([count()]), Reply::hang(), Reply::text("next")]);
+    upstream.script([
+        Reply::calls([increment_call()]),
+        Reply::hang(),
+        Reply::text("next"),
+    ]);
     let body = json!({"model": "m", "conversation": id, "tools": state_tools(), "input": "hi"});
-    let first = tokio::spawn(run(&program, &body).send());
+    let first = tokio::spawn(run(&api, &body).send());
     upstream.await_requests(2).await;
-    let locked = run(&program, &body).send().await.json();
+    let locked = run(&api, &body).send().await.json();
     let path = format!(
         "/responses/{}",
         locked["error"]["response_id"].as_str().unwrap()
     );
 
-    program.ask(Method::DELETE, &path).ok().await;
+    api.ask(Method::DELETE, &path).ok().await;
     let answer = first.await.unwrap();
     let next = json!({"model": "m", "conversation": id, "input": "next"});
-    run(&program, &next).ok().await;
+    run(&api, &next).ok().await;
 
     assert_eq!(answer.json()["status"], "cancelled", "{}", answer.text());
     assert_eq!(upstream.count(), 3);
-    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let conversation = api.conversation(&id.replace("thrd_", "conv_"));
     let items = conversation.list("order=asc").await;
     assert_eq!(
         kinds(&items["data"]),
@@ -140,14 +143,14 @@ async fn a_response_that_is_deleted_while_it_runs_is_not_run_again(server: &Serv
 }
 
 over_both_stores! {
-    a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request,
-    a_client_that_sends_a_request_again_by_itself_gets_the_same_turn,
-    a_request_sent_again_that_follows_a_response_is_the_same_turn,
-    a_response_that_is_deleted_while_it_runs_is_not_run_again,
+    a_repeat_with_a_key_is_replayed_and_the_key_belongs_to_one_request,
+    an_automatic_retry_joins_the_running_response,
+    an_automatic_retry_that_continues_a_response_joins_the_running_one,
+    a_response_deleted_while_it_runs_is_not_run_again,
 }
 
 #[tokio::test]
-async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
+async fn another_replica_takes_over_a_killed_or_stopped_replicas_response() {
     use super::two_replicas;
     use crate::support::server::Backend;
 
@@ -158,10 +161,14 @@ async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
         let id = new_id();
         let conversation = id.replace("thrd_", "conv_");
         let body = json!({"model": "m", "conversation": id, "tools": state_tools(), "input": "hi"});
-        upstream.script([Reply::calls([count()]), Reply::hang(), Reply::text("done")]);
+        upstream.script([
+            Reply::calls([increment_call()]),
+            Reply::hang(),
+            Reply::text("done"),
+        ]);
         let ask = |server: &Server| {
-            let program = Program::of(server);
-            run(&program, &body).header("idempotency-key", &id)
+            let api = Api::of(server);
+            run(&api, &body).header("idempotency-key", &id)
         };
 
         let stuck = tokio::spawn(ask(&first).try_send());
@@ -176,8 +183,8 @@ async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
         assert_eq!(answer["status"], "completed");
         assert_eq!(kinds(&answer["output"]), ["mcp_call", "message"]);
         assert_eq!(answer["output"][0]["output"], r#"{"ok":true,"value":1}"#);
-        let program = Program::of(&second);
-        let items = program.conversation(&conversation).list("order=asc").await;
+        let api = Api::of(&second);
+        let items = api.conversation(&conversation).list("order=asc").await;
         assert_eq!(kinds(&items["data"]), ["message", "mcp_call", "message"]);
         assert_eq!(upstream.faults(), [""; 0]);
     }

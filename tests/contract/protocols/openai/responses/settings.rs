@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{run, with_models};
 use crate::http::over_both_stores;
 use crate::protocols::openai::kinds::with_kinds;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
 
@@ -43,15 +43,15 @@ const REQUIRED: [&str; 31] = [
     "prompt_cache_key",
 ];
 
-async fn a_response_has_the_settings_that_were_used(server: &Server) {
+async fn a_response_reports_the_settings_that_were_used(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("Hello.")]);
     let tools = json!([{"type": "function", "name": "f"}]);
 
     let body = json!({"model": "m", "input": "hi", "tools": tools});
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     for name in REQUIRED {
         assert!(answer.get(name).is_some(), "{name} is missing in {answer}");
@@ -74,12 +74,12 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
     });
     assert_eq!(answer["tools"], json!([function]));
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
-    let read = program.ask(Method::GET, &path).ok().await.json();
+    let read = api.ask(Method::GET, &path).ok().await.json();
     assert_eq!(read, answer);
     // these settings are only echoed, not sent upstream
-    let asked = upstream.requests().pop().unwrap().body;
+    let upstream_body = upstream.requests().pop().unwrap().body;
     for name in ["temperature", "top_p", "presence_penalty", "service_tier"] {
-        assert_eq!(asked.get(name), None::<&Value>, "{asked}");
+        assert_eq!(upstream_body.get(name), None::<&Value>, "{upstream_body}");
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
@@ -87,7 +87,7 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
 async fn a_truncation_that_is_never_needed_is_accepted(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.answer_with(|_| Reply::text("Hello."));
     for (model, truncation, sent) in [
         ("openai-chat", "auto", Value::Null),
@@ -97,11 +97,11 @@ async fn a_truncation_that_is_never_needed_is_accepted(server: &Server) {
     ] {
         let body = json!({"model": model, "input": "hi", "truncation": truncation});
 
-        let answer = run(&program, &body).ok().await.json();
+        let answer = run(&api, &body).ok().await.json();
 
         assert_eq!(answer["truncation"], truncation);
-        let asked = upstream.requests().pop().unwrap().body;
-        assert_eq!(asked["truncation"], sent, "{model}");
+        let upstream_body = upstream.requests().pop().unwrap().body;
+        assert_eq!(upstream_body["truncation"], sent, "{model}");
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
@@ -130,10 +130,10 @@ fn last_event(stream: &str) -> Value {
     serde_json::from_str(last).unwrap()
 }
 
-async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(server: &Server) {
+async fn requested_details_are_sent_upstream_and_returned(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.answer_with(|_| Reply::text("It is two.").reasoning("One, two."));
     for (kind, sent) in [
         (
@@ -152,15 +152,15 @@ async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(ser
             let body = json!({"model": kind, "input": "hi", "stream": is_streamed});
             let body = with_details(&body, &details());
 
-            let answer = run(&program, &body).ok().await;
+            let answer = run(&api, &body).ok().await;
 
             let answer = match is_streamed {
                 true => last_event(&answer.text())["response"].clone(),
                 false => answer.json(),
             };
-            let asked = upstream.requests().pop().unwrap().body;
+            let upstream_body = upstream.requests().pop().unwrap().body;
             for (name, value) in sent.as_object().unwrap() {
-                assert_eq!(asked[name], *value, "{kind}: {name}");
+                assert_eq!(upstream_body[name], *value, "{kind}: {name}");
             }
             let message = &answer["output"][1]["content"][0];
             assert_eq!(message["text"], "It is two.", "{answer}");
@@ -181,18 +181,18 @@ async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(ser
     let body = json!({
         "model": "openai-responses", "input": "hi", "include": ["reasoning.encrypted_content"],
     });
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
     assert!(answer["output"][0]["encrypted_content"].is_string());
     let body = json!({"model": "openai-chat", "input": "hi", "top_logprobs": 1});
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
     assert_ne!(answer["output"][1]["content"][0]["logprobs"], json!([]));
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
+async fn details_that_an_upstream_cannot_provide_are_rejected(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let body = json!({"model": "anthropic", "input": "hi"});
     for (name, value) in [
         ("include", json!(["message.output_text.logprobs"])),
@@ -202,7 +202,7 @@ async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
     ] {
         let body = with_details(&body, &json!({name: value}));
         let code = Some("unsupported_parameter");
-        refused(run(&program, &body), 400, code, Some(name)).await;
+        refused(run(&api, &body), 400, code, Some(name)).await;
     }
     for (details, code, param) in [
         (json!({"top_logprobs": 21}), "invalid_value", "top_logprobs"),
@@ -231,16 +231,16 @@ async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
     ] {
         let body = json!({"model": "openai-chat", "input": "hi"});
         let body = with_details(&body, &details);
-        refused(run(&program, &body), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body), 400, Some(code), Some(param)).await;
     }
     assert_eq!(upstream.count(), 0);
 }
 
 /// Clients request these details from every model, even if they use none of the related tools.
-async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) {
+async fn details_without_effect_are_accepted_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.answer_with(|_| Reply::text("Hello."));
     for kind in ["openai-chat", "openai-responses", "anthropic"] {
         let body = json!({
@@ -260,20 +260,20 @@ async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) 
             "frequency_penalty": -0,
         });
 
-        run(&program, &body).ok().await;
+        run(&api, &body).ok().await;
 
-        let asked = upstream.requests().pop().unwrap().body;
+        let upstream_body = upstream.requests().pop().unwrap().body;
         for name in ["top_logprobs", "presence_penalty", "frequency_penalty"] {
-            assert_eq!(asked.get(name), None, "{kind}");
+            assert_eq!(upstream_body.get(name), None, "{kind}");
         }
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
 over_both_stores! {
-    details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client,
-    details_that_an_upstream_cannot_give_are_refused,
-    details_that_change_nothing_are_accepted_by_each_kind,
+    requested_details_are_sent_upstream_and_returned,
+    details_that_an_upstream_cannot_provide_are_rejected,
+    details_without_effect_are_accepted_with_each_upstream_kind,
     a_truncation_that_is_never_needed_is_accepted,
-    a_response_has_the_settings_that_were_used,
+    a_response_reports_the_settings_that_were_used,
 }

@@ -4,9 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{PATIENCE_MS, count, kinds, state_tools, with_models};
+use super::{PATIENCE_MS, increment_call, kinds, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
@@ -43,18 +43,18 @@ impl Events {
                 self.text = rest.to_owned();
                 return Some(block);
             }
-            self.more().await?;
+            self.read_chunk().await?;
         }
     }
 
     async fn await_text(&mut self, text: &str) {
         while self.text.len() < text.len() {
-            self.more().await.expect(text);
+            self.read_chunk().await.expect(text);
         }
         assert_eq!(&self.text[..text.len()], text);
     }
 
-    async fn more(&mut self) -> Option<()> {
+    async fn read_chunk(&mut self) -> Option<()> {
         let chunk = timeout(PATIENCE, self.answer.chunk()).await.unwrap();
         let chunk = chunk.unwrap()?;
         self.text.push_str(std::str::from_utf8(&chunk).unwrap());
@@ -89,7 +89,7 @@ impl Events {
         }
     }
 
-    pub(super) async fn broken_off(mut self) -> String {
+    pub(super) async fn read_until_cut(mut self) -> String {
         while let Ok(Some(chunk)) = timeout(PATIENCE, self.answer.chunk()).await.unwrap() {
             self.text.push_str(std::str::from_utf8(&chunk).unwrap());
         }
@@ -110,7 +110,7 @@ fn types(events: &[Value]) -> Vec<String> {
     events.iter().map(kind).collect()
 }
 
-fn told(events: &[Value]) -> String {
+fn deltas(events: &[Value]) -> String {
     let deltas = events.iter().filter_map(|event| event["delta"].as_str());
     deltas.collect()
 }
@@ -120,35 +120,35 @@ fn streamed(mut body: Value) -> Value {
     body
 }
 
-fn run(program: &Program, body: Value) -> Request {
-    program.post("/responses", &streamed(body))
+fn run(api: &Api, body: Value) -> Request {
+    api.post("/responses", &streamed(body))
 }
 
-fn listen(program: &Program, response: &Value, query: &str) -> Request {
+fn listen(api: &Api, response: &Value, query: &str) -> Request {
     let path = format!(
         "/responses/{}?stream=true{query}",
         response.as_str().unwrap()
     );
-    program.ask(Method::GET, &path)
+    api.ask(Method::GET, &path)
 }
 
-async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
+async fn a_stream_delivers_the_answer_as_it_is_written(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = Gate::new();
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("You have one of these now.").held_after(1, &gate),
     ]);
     let body = json!({"model": "m", "tools": state_tools(), "input": "Count."});
 
-    let mut events = Events::of(run(&program, body)).await;
+    let mut events = Events::of(run(&api, body)).await;
     let created = events.until("response.created").await;
     let id = &created["response"]["id"];
     assert_eq!(created["response"]["status"], "in_progress");
     let first = events.until("response.output_text.delta").await;
-    let whole = program
+    let whole = api
         .ask(Method::GET, &format!("/responses/{}", id.as_str().unwrap()))
         .ok()
         .await
@@ -157,13 +157,13 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
     assert_eq!(kinds(&whole["output"]), ["mcp_call"]);
     // a second reader resumes with `starting_after`, and a third, like a browser, with `last-event-id`
     let at = first["sequence_number"].as_u64().unwrap();
-    let here = Events::after(listen(&program, id, "&starting_after=0"), 1).await;
-    let again = listen(&program, id, "").header("last-event-id", (at - 1).to_string());
+    let second_reader = Events::after(listen(&api, id, "&starting_after=0"), 1).await;
+    let again = listen(&api, id, "").header("last-event-id", (at - 1).to_string());
     let again = Events::after(again, at).await;
     gate.open();
 
     let rest = events.rest().await;
-    let retrieved = program
+    let retrieved = api
         .ask(Method::GET, &format!("/responses/{}", id.as_str().unwrap()))
         .ok()
         .await
@@ -171,11 +171,11 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
     let last = rest.last().unwrap();
     assert_eq!(last["type"], "response.completed");
     assert_eq!(last["response"], retrieved);
-    let text = first["delta"].as_str().unwrap().to_owned() + &told(&rest);
+    let text = first["delta"].as_str().unwrap().to_owned() + &deltas(&rest);
     assert_eq!(text, "You have one of these now.");
-    let here = here.rest().await;
+    let second_reader = second_reader.rest().await;
     assert_eq!(
-        types(&here)[..5],
+        types(&second_reader)[..5],
         [
             "in_progress",
             "output_item.added",
@@ -184,25 +184,26 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
             "mcp_call.in_progress",
         ]
     );
-    assert!(here.ends_with(&rest));
+    assert!(second_reader.ends_with(&rest));
     let again = again.rest().await;
     assert_eq!(again[0], first);
     assert_eq!(again[1..], rest);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn calls_for_the_client_are_streamed_too(server: &Server) {
+async fn client_calls_are_streamed(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let mut tools = state_tools();
     let own = json!({"type": "function", "name": "weather", "parameters": {"type": "object"}});
     tools.as_array_mut().unwrap().push(own);
     let weather = Call::new("weather", r#"{"city":"Oslo","days":3}"#);
-    upstream.script([Reply::text("One moment.").and_calls([weather, Call::from(count())])]);
+    upstream
+        .script([Reply::text("One moment.").and_calls([weather, Call::from(increment_call())])]);
     let body = json!({"model": "m", "tools": tools, "input": "How is it in Oslo?"});
 
-    let events = Events::of(run(&program, body)).await.rest().await;
+    let events = Events::of(run(&api, body)).await.rest().await;
 
     let of_call = |event: &&Value| {
         event["type"]
@@ -211,7 +212,7 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
             .contains("function_call_arg")
     };
     let of_call: Vec<_> = events.iter().filter(of_call).cloned().collect();
-    assert_eq!(told(&of_call), r#"{"city":"Oslo","days":3}"#);
+    assert_eq!(deltas(&of_call), r#"{"city":"Oslo","days":3}"#);
     let done = of_call.last().unwrap();
     assert_eq!(done["type"], "response.function_call_arguments.done");
     assert_eq!(done["arguments"], r#"{"city":"Oslo","days":3}"#);
@@ -221,10 +222,10 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
     assert_eq!(kinds(output), ["message", "function_call", "mcp_call"]);
     // the client executes its calls as soon as their events arrive, so the server's calls must come first
     let done = |kind: &str| {
-        let is_it = |event: &Value| {
+        let matches = |event: &Value| {
             event["type"] == "response.output_item.done" && event["item"]["type"] == kind
         };
-        events.iter().position(is_it).unwrap()
+        events.iter().position(matches).unwrap()
     };
     assert!(done("mcp_call") < done("function_call"));
     for item in output.as_array().unwrap() {
@@ -235,19 +236,19 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_text_that_breaks_off_is_replaced_by_another_item(server: &Server) {
+async fn an_interrupted_text_is_replaced_by_another_item(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_RETRIES", 1)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([
         Reply::text("This will never be complete.").fails_after(2, Failure::CutOff),
         Reply::text("This is complete."),
     ]);
 
     let body = json!({"model": "m", "input": "Write."});
-    let events = Events::of(run(&program, body)).await.rest().await;
+    let events = Events::of(run(&api, body)).await.rest().await;
 
     let done: Vec<_> = events
         .iter()
@@ -264,12 +265,12 @@ async fn a_text_that_breaks_off_is_replaced_by_another_item(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works(server: &Server) {
+async fn each_stream_failure_is_its_last_event_and_the_next_response_works(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let body = |text: &str| json!({"model": "m", "conversation": id, "input": text});
     let text = || Reply::text("This will never be complete.");
@@ -285,7 +286,7 @@ async fn each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works(serv
         (text().fails_after(2, Failure::Hang), "upstream_timeout"),
     ] {
         upstream.script([reply]);
-        let events = Events::of(run(&program, body("fails"))).await.rest().await;
+        let events = Events::of(run(&api, body("fails"))).await.rest().await;
         let last = events.last().unwrap();
         assert_eq!(last["type"], "response.failed", "{code}");
         assert_eq!(last["response"]["error"]["code"], code, "{last}");
@@ -301,30 +302,30 @@ async fn each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works(serv
         assert_eq!(begun, done, "{events:?}");
         assert!(!format!("{events:?}").contains(PRIVATE_DETAIL));
         upstream.script([Reply::text("works")]);
-        let next = Events::of(run(&program, body("works"))).await.rest().await;
+        let next = Events::of(run(&api, body("works"))).await.rest().await;
         assert_eq!(next.last().unwrap()["type"], "response.completed");
     }
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does(server: &Server) {
+async fn a_disconnect_does_not_end_the_response_but_a_cancel_does(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = Gate::new();
     let reply = || Reply::text("This takes a while.").held_after(1, &gate);
     upstream.script([reply(), reply()]);
     let body = json!({"model": "m", "input": "Write."});
 
-    let mut left = Events::of(run(&program, body.clone())).await;
-    let first = left.until("response.created").await["response"]["id"].clone();
-    left.until("response.output_text.delta").await;
-    drop(left);
-    let mut events = Events::of(run(&program, body)).await;
+    let mut abandoned = Events::of(run(&api, body.clone())).await;
+    let first = abandoned.until("response.created").await["response"]["id"].clone();
+    abandoned.until("response.output_text.delta").await;
+    drop(abandoned);
+    let mut events = Events::of(run(&api, body)).await;
     let second = events.until("response.created").await["response"]["id"].clone();
     events.until("response.output_text.delta").await;
     let path = format!("/responses/{}/cancel", second.as_str().unwrap());
-    let cancelled = program.ask(Method::POST, &path).ok().await.json();
+    let cancelled = api.ask(Method::POST, &path).ok().await.json();
     gate.open();
 
     assert_eq!(cancelled["status"], "cancelled");
@@ -340,7 +341,7 @@ async fn a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does(server: &S
     );
     assert_eq!(events[2]["item"]["status"], "incomplete");
     assert_eq!(events[3]["response"], cancelled);
-    let first = Events::of(listen(&program, &first, "")).await.rest().await;
+    let first = Events::of(listen(&api, &first, "")).await.rest().await;
     let last = first.last().unwrap();
     assert_eq!(
         last["response"]["output"][0]["content"][0]["text"],
@@ -348,20 +349,20 @@ async fn a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does(server: &S
     );
 }
 
-async fn the_streams_of_a_response_that_is_deleted_have_a_final_event(server: &Server) {
+async fn streams_of_a_deleted_response_get_a_final_event(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::hang()]);
     let body = json!({"model": "m", "input": "hi"});
-    let mut own = Events::of(run(&program, body)).await;
+    let mut own = Events::of(run(&api, body)).await;
     let created = own.until("response.created").await;
     let path = format!("/responses/{}", created["response"]["id"].as_str().unwrap());
-    let read = |program: &Program| program.ask(Method::GET, &format!("{path}?stream=true"));
-    let mut reader = Events::of(read(&program)).await;
+    let read = |api: &Api| api.ask(Method::GET, &format!("{path}?stream=true"));
+    let mut reader = Events::of(read(&api)).await;
     reader.until("response.in_progress").await;
 
-    program.ask(Method::DELETE, &path).ok().await;
+    api.ask(Method::DELETE, &path).ok().await;
 
     for events in [own, reader] {
         let rest = events.rest().await;
@@ -370,28 +371,27 @@ async fn the_streams_of_a_response_that_is_deleted_have_a_final_event(server: &S
     }
 }
 
-async fn a_turn_in_the_background_answers_at_once(server: &Server) {
+async fn a_background_response_returns_at_once(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = upstream.hold();
     upstream.script([Reply::text("later"), Reply::text("streamed")]);
     let body = json!({"model": "m", "background": true, "input": "Take your time."});
     let key = new_id();
 
     let ask = || {
-        program
-            .post("/responses", &body)
+        api.post("/responses", &body)
             .header("idempotency-key", &key)
     };
     let queued = ask().ok().await.json();
     let again = ask().ok().await;
     let path = format!("/responses/{}", queued["id"].as_str().unwrap());
-    let running = program.ask(Method::GET, &path).ok().await.json();
-    let events = Events::of(listen(&program, &queued["id"], "")).await;
+    let running = api.ask(Method::GET, &path).ok().await.json();
+    let events = Events::of(listen(&api, &queued["id"], "")).await;
     gate.open();
     let events = events.rest().await;
-    let done = program.ask(Method::GET, &path).ok().await.json();
+    let done = api.ask(Method::GET, &path).ok().await.json();
 
     assert_eq!(queued["status"], "queued");
     assert_eq!(queued["background"], true);
@@ -400,42 +400,38 @@ async fn a_turn_in_the_background_answers_at_once(server: &Server) {
     assert_eq!(running["status"], "in_progress");
     assert_eq!(done["status"], "completed");
     assert_eq!(events.last().unwrap()["response"], done);
-    let both = Events::of(run(&program, body)).await.rest().await;
+    let both = Events::of(run(&api, body)).await.rest().await;
     assert_eq!(both[0]["response"]["status"], "queued");
-    assert_eq!(told(&both), "streamed");
+    assert_eq!(deltas(&both), "streamed");
     let without = json!({"model": "m", "background": true, "store": false, "input": "x"});
-    let without = program.post("/responses", &without);
+    let without = api.post("/responses", &without);
     refused(without, 400, Some("invalid_value"), Some("store")).await;
 }
 
-async fn a_stream_that_is_not_stored_is_whole_and_then_gone(server: &Server) {
+async fn an_unstored_stream_is_complete_and_then_gone(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("forget me")]);
 
     let body = json!({"model": "m", "store": false, "input": "Write."});
-    let events = Events::of(run(&program, body)).await.rest().await;
+    let events = Events::of(run(&api, body)).await.rest().await;
 
     let last = events.last().unwrap();
     assert_eq!(last["type"], "response.completed");
-    assert_eq!(told(&events), "forget me");
-    let gone = listen(&program, &last["response"]["id"], "");
-    refused(gone, 404, Some("response_not_found"), None).await;
+    assert_eq!(deltas(&events), "forget me");
+    let read = listen(&api, &last["response"]["id"], "");
+    refused(read, 404, Some("response_not_found"), None).await;
 }
 
-async fn a_repeat_of_a_streamed_turn_tells_the_same_events(server: &Server) {
+async fn a_repeat_of_a_streamed_response_returns_the_same_events(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("once"), Reply::text("whole")]);
     let body = json!({"model": "m", "input": "Write."});
     let key = new_id();
-    let ask = |body: &Value| {
-        program
-            .post("/responses", body)
-            .header("idempotency-key", &key)
-    };
+    let ask = |body: &Value| api.post("/responses", body).header("idempotency-key", &key);
 
     let first = Events::of(ask(&streamed(body.clone()))).await.rest().await;
     let second = Events::of(ask(&streamed(body.clone()))).await;
@@ -449,24 +445,24 @@ async fn a_repeat_of_a_streamed_turn_tells_the_same_events(server: &Server) {
     assert_eq!(upstream.count(), 1);
 }
 
-async fn a_failure_that_passes_keeps_its_number(server: &Server) {
+async fn resuming_a_failed_response_reuses_the_failures_number(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("It breaks off here.").fails_after(2, Failure::CutOff),
         Reply::text("whole"),
     ]);
     let key = new_id();
     let ask = || {
         let body = json!({"model": "m", "input": "Write.", "tools": state_tools()});
-        run(&program, body).header("idempotency-key", &key)
+        run(&api, body).header("idempotency-key", &key)
     };
 
     let failed = Events::of(ask()).await.rest().await;
     let id = failed[0]["response"]["id"].as_str().unwrap();
-    let read = program.ask(Method::GET, &format!("/responses/{id}"));
+    let read = api.ask(Method::GET, &format!("/responses/{id}"));
     let read = read.ok().await.json();
     let whole = Events::of(ask()).await.rest().await;
 
@@ -479,26 +475,26 @@ async fn a_failure_that_passes_keeps_its_number(server: &Server) {
     assert_eq!(whole[..number], *before);
     assert_eq!(whole[number]["type"], "response.in_progress");
     let id = &last["response"]["id"];
-    let after = listen(&program, id, &format!("&starting_after={number}"));
+    let after = listen(&api, id, &format!("&starting_after={number}"));
     let after = Events::after(after, number as u64 + 1).await.rest().await;
     assert_eq!(after, whole[number + 1..]);
-    assert_eq!(told(&after), "whole");
+    assert_eq!(deltas(&after), "whole");
     assert_eq!(after.last().unwrap()["type"], "response.completed");
 }
 
-async fn wrong_numbers_of_events_are_refused(server: &Server) {
+async fn invalid_event_numbers_are_rejected(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([Reply::text("done")]);
     let body = json!({"model": "m", "input": "Write."});
-    let answer = program.post("/responses", &body).ok().await.json();
+    let answer = api.post("/responses", &body).ok().await.json();
     let id = &answer["id"];
 
-    let events = Events::of(listen(&program, id, "")).await.rest().await;
+    let events = Events::of(listen(&api, id, "")).await.rest().await;
     assert_eq!(events.last().unwrap()["response"], answer);
     let last = events.len() - 1;
-    let after_all = listen(&program, id, &format!("&starting_after={last}"));
+    let after_all = listen(&api, id, &format!("&starting_after={last}"));
     assert!(Events::after(after_all, 0).await.rest().await.is_empty());
     for (query, code, param) in [
         (
@@ -508,22 +504,22 @@ async fn wrong_numbers_of_events_are_refused(server: &Server) {
         ),
         ("&starting_after=x".into(), "invalid_type", "starting_after"),
     ] {
-        refused(listen(&program, id, &query), 400, Some(code), Some(param)).await;
+        refused(listen(&api, id, &query), 400, Some(code), Some(param)).await;
     }
-    let wrong = listen(&program, id, "").header("last-event-id", "x");
+    let wrong = listen(&api, id, "").header("last-event-id", "x");
     refused(wrong, 400, Some("invalid_type"), Some("Last-Event-ID")).await;
-    let unknown = listen(&program, &json!("resp_0000"), "");
+    let unknown = listen(&api, &json!("resp_0000"), "");
     refused(unknown, 404, Some("response_not_found"), None).await;
 }
 
-async fn a_silent_stream_sends_comments(server: &Server) {
+async fn an_idle_stream_sends_comments(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = upstream.hold();
     upstream.script([Reply::text("done")]);
 
-    let mut events = Events::of(run(&program, json!({"model": "m", "input": "Write."}))).await;
+    let mut events = Events::of(run(&api, json!({"model": "m", "input": "Write."}))).await;
     let created = events.block().await.unwrap();
     assert!(
         created.starts_with("event: response.created\n"),
@@ -540,22 +536,22 @@ async fn a_silent_stream_sends_comments(server: &Server) {
 }
 
 over_both_stores! {
-    a_stream_shows_the_answer_while_it_is_written,
-    calls_for_the_client_are_streamed_too,
-    a_text_that_breaks_off_is_replaced_by_another_item,
-    each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works,
-    a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does,
-    the_streams_of_a_response_that_is_deleted_have_a_final_event,
-    a_turn_in_the_background_answers_at_once,
-    a_stream_that_is_not_stored_is_whole_and_then_gone,
-    a_repeat_of_a_streamed_turn_tells_the_same_events,
-    a_failure_that_passes_keeps_its_number,
-    wrong_numbers_of_events_are_refused,
-    a_silent_stream_sends_comments,
+    a_stream_delivers_the_answer_as_it_is_written,
+    client_calls_are_streamed,
+    an_interrupted_text_is_replaced_by_another_item,
+    each_stream_failure_is_its_last_event_and_the_next_response_works,
+    a_disconnect_does_not_end_the_response_but_a_cancel_does,
+    streams_of_a_deleted_response_get_a_final_event,
+    a_background_response_returns_at_once,
+    an_unstored_stream_is_complete_and_then_gone,
+    a_repeat_of_a_streamed_response_returns_the_same_events,
+    resuming_a_failed_response_reuses_the_failures_number,
+    invalid_event_numbers_are_rejected,
+    an_idle_stream_sends_comments,
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_stopped() {
+async fn a_stream_resumes_on_another_replica_after_a_kill_or_stop() {
     use super::two_replicas;
     use crate::support::server::Backend;
 
@@ -566,13 +562,13 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_stopped()
         let key = new_id();
         let gate = Gate::new();
         upstream.script([
-            Reply::calls([count()]),
+            Reply::calls([increment_call()]),
             Reply::text("It breaks off here.").held_after(2, &gate),
             Reply::text("You have one."),
         ]);
         let body = streamed(json!({"model": "m", "tools": state_tools(), "input": "Count."}));
         let ask = |server: &Server| {
-            let request = Program::of(server).post("/responses", &body);
+            let request = Api::of(server).post("/responses", &body);
             request.header("idempotency-key", &key)
         };
 
@@ -586,7 +582,7 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_stopped()
         }
         let id = &created["response"]["id"];
         let query = format!("&starting_after={number}");
-        let resumed = listen(&Program::of(&second), id, &query);
+        let resumed = listen(&Api::of(&second), id, &query);
         let resumed = Events::after(resumed, number + 1).await;
         let whole = Events::of(ask(&second)).await.rest().await;
         let resumed = resumed.rest().await;

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use super::{count, kinds, run, state_tools, with_models};
+use super::{increment_call, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Reply, Upstream};
@@ -24,16 +24,16 @@ fn allowed(mode: &str, tools: &Value) -> Value {
 }
 
 fn offered(upstream: &Upstream) -> Vec<String> {
-    let asked = upstream.requests().pop().unwrap().body;
-    let tools = asked["tools"].as_array().unwrap().iter();
+    let body = upstream.requests().pop().unwrap().body;
+    let tools = body["tools"].as_array().unwrap().iter();
     let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
     tools.map(name).collect()
 }
 
-async fn tools_that_are_not_allowed_are_neither_offered_nor_run(server: &Server) {
+async fn disallowed_tools_are_neither_offered_nor_run(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let choice = allowed(
         "auto",
         &json!([
@@ -48,14 +48,14 @@ async fn tools_that_are_not_allowed_are_neither_offered_nor_run(server: &Server)
             "stream": is_streamed,
         });
         let forbidden = [
-            count(),
+            increment_call(),
             ("hide", "{}"),
             ("web_search", r#"{"query":"a"}"#),
             ("image_generation", r#"{"prompt":"a"}"#),
         ];
         upstream.script([Reply::calls(forbidden), Reply::calls([("look", "{}")])]);
 
-        let answer = run(&program, &body).ok().await;
+        let answer = run(&api, &body).ok().await;
 
         let answer = match is_streamed {
             false => answer.json(),
@@ -95,21 +95,21 @@ async fn tools_that_are_not_allowed_are_neither_offered_nor_run(server: &Server)
 async fn one_of_the_allowed_tools_can_be_required_in_the_first_step(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let server_alone = json!([{"type": "mcp", "server_label": "memory"}]);
     let body = |choice: Value| json!({"model": "m", "input": "hi", "tools": all_tools(), "tool_choice": choice});
-    upstream.script([Reply::calls([count()]), Reply::text("One.")]);
+    upstream.script([Reply::calls([increment_call()]), Reply::text("One.")]);
 
-    let answer = run(&program, &body(allowed("required", &server_alone)));
+    let answer = run(&api, &body(allowed("required", &server_alone)));
     let answer = answer.ok().await.json();
 
     assert_eq!(kinds(&answer["output"]), ["mcp_call", "message"]);
     assert_eq!(answer["output"][0]["status"], "completed");
     assert_eq!(offered(&upstream).len(), 8);
-    let asked = upstream.requests();
-    let choices: Vec<_> = asked
+    let requests = upstream.requests();
+    let choices: Vec<_> = requests
         .iter()
-        .map(|asked| &asked.body["tool_choice"])
+        .map(|request| &request.body["tool_choice"])
         .collect();
     assert_eq!(choices, [&json!("required"), &Value::Null]);
 
@@ -117,20 +117,20 @@ async fn one_of_the_allowed_tools_can_be_required_in_the_first_step(server: &Ser
     upstream.script([Reply::text("No search."), Reply::text("None at all.")]);
     let mut choice = allowed("auto", &json!([{"type": "web_search_preview_2025_03_11"}]));
     choice.as_object_mut().unwrap().remove("mode");
-    let answer = run(&program, &body(choice)).ok().await.json();
+    let answer = run(&api, &body(choice)).ok().await.json();
     assert_eq!(offered(&upstream), ["web_search"]);
     assert_eq!(answer["tool_choice"]["mode"], "auto");
     let none = allowed("none", &json!([{"type": "image_generation"}]));
-    run(&program, &body(none)).ok().await;
+    run(&api, &body(none)).ok().await;
     let last = upstream.requests().pop().unwrap();
     assert_eq!(last.body["tool_choice"], "none");
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn allowed_tools_have_to_be_tools_of_the_request(server: &Server) {
+async fn allowed_tools_must_be_tools_of_the_request(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for (choice, code, param) in [
         (
             json!({"type": "allowed_tools"}),
@@ -196,13 +196,13 @@ async fn allowed_tools_have_to_be_tools_of_the_request(server: &Server) {
     ] {
         let body =
             json!({"model": "m", "input": "hi", "tools": all_tools(), "tool_choice": choice});
-        refused(run(&program, &body), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body), 400, Some(code), Some(param)).await;
     }
     assert_eq!(upstream.count(), 0);
 }
 
 over_both_stores! {
-    tools_that_are_not_allowed_are_neither_offered_nor_run,
+    disallowed_tools_are_neither_offered_nor_run,
     one_of_the_allowed_tools_can_be_required_in_the_first_step,
-    allowed_tools_have_to_be_tools_of_the_request,
+    allowed_tools_must_be_tools_of_the_request,
 }

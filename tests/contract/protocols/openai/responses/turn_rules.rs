@@ -2,49 +2,49 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::streams::Events;
-use super::{count, kinds, run, state_tools, with_models};
+use super::{increment_call, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refusal, refused};
+use crate::protocols::openai::{Api, refusal, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::until;
 use crate::support::upstream::{Failure, Gate, Reply, Upstream};
 
-async fn all_threads(server: &Server) -> usize {
+async fn thread_count(server: &Server) -> usize {
     let list = server.client().get("/v1/threads?limit=100");
     let list = list.bearer(API_SECRET).ok().await.json();
     list["threads"].as_array().unwrap().len()
 }
 
-async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
+async fn an_unstored_response_leaves_nothing(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).apart().start();
-    let program = Program::of(&server);
-    let before = all_threads(&server).await;
+    let api = Api::of(&server);
+    let before = thread_count(&server).await;
     let body = json!({"model": "m", "input": "Mine.", "store": false, "tools": state_tools()});
     upstream.script([
-        Reply::calls([count()]),
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
+        Reply::calls([increment_call()]),
         Reply::text("Two."),
-        Reply::calls([count()]),
+        Reply::calls([increment_call()]),
         Reply::text("One."),
     ]);
 
     let key = new_id();
-    let keyed = || run(&program, &body).header("idempotency-key", &key);
+    let keyed = || run(&api, &body).header("idempotency-key", &key);
     let first = keyed().ok().await.json();
     let again = keyed().ok().await;
-    let other = run(&program, &body).ok().await.json();
+    let other = run(&api, &body).ok().await.json();
 
     assert_eq!(first["output"][1]["output"], r#"{"ok":true,"value":2}"#);
     assert_eq!(first["conversation"], Value::Null);
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(again.json(), first);
     assert_eq!(other["output"][0]["output"], r#"{"ok":true,"value":1}"#);
-    assert_eq!(all_threads(&server).await, before);
+    assert_eq!(thread_count(&server).await, before);
     let path = format!("/responses/{}", first["id"].as_str().unwrap());
-    let gone = program.ask(Method::GET, &path);
-    refused(gone, 404, Some("response_not_found"), None).await;
+    let read = api.ask(Method::GET, &path);
+    refused(read, 404, Some("response_not_found"), None).await;
     for more in [
         json!({"conversation": new_id()}),
         json!({"previous_response_id": first["id"]}),
@@ -55,7 +55,7 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
         body.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let refused = run(&program, &body).send().await;
+        let refused = run(&api, &body).send().await;
         let error = &refused.json()["error"];
         let param = match more.get("previous_response_id") {
             // the previous response was not stored, so it cannot be continued
@@ -68,23 +68,23 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
     upstream.script([Reply::status(503)]);
     let mut body = body;
     body["stream"] = json!(true);
-    let mut events = Events::of(run(&program, &body)).await;
+    let mut events = Events::of(run(&api, &body)).await;
     let failed = events.until("response.failed").await;
     let path = format!("/responses/{}", failed["response"]["id"].as_str().unwrap());
     for below in ["", "/input_items"] {
-        let gone = program.ask(Method::GET, &format!("{path}{below}"));
-        refused(gone, 404, Some("response_not_found"), None).await;
+        let read = api.ask(Method::GET, &format!("{path}{below}"));
+        refused(read, 404, Some("response_not_found"), None).await;
     }
     assert_eq!(upstream.count(), 6);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_turn_that_loses_the_turn_that_was_lent_to_it_says_so(server: &Server) {
+async fn a_response_that_loses_its_lent_turn_fails_with_turn_lost(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_RESPONSE_LEASE_MS", 60_000)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     for is_streamed in [false, true] {
         let id = new_id();
         let take = async || {
@@ -95,19 +95,19 @@ async fn a_turn_that_loses_the_turn_that_was_lent_to_it_says_so(server: &Server)
         let token = take().await.json()["token"].as_str().unwrap().to_owned();
         let gate = Gate::new();
         upstream.script([
-            Reply::calls([count()]),
+            Reply::calls([increment_call()]),
             Reply::text("late").held_midway(&gate),
         ]);
         let body = json!({
             "model": "m", "conversation": id, "tools": state_tools(), "input": "hi", "stream": is_streamed,
         });
         let key = new_id();
-        let asked = run(&program, &body)
+        let request = run(&api, &body)
             .header("x-turn-token", &token)
             .header("idempotency-key", &key);
         let answer = match is_streamed {
             false => {
-                let answer = tokio::spawn(asked.send());
+                let answer = tokio::spawn(request.send());
                 gate.waiting(1).await;
                 until(async || take().await.status == 201).await;
                 let answer = answer.await.unwrap();
@@ -115,7 +115,7 @@ async fn a_turn_that_loses_the_turn_that_was_lent_to_it_says_so(server: &Server)
                 answer.json()["error"].clone()
             }
             true => {
-                let mut events = Events::of(asked).await;
+                let mut events = Events::of(request).await;
                 gate.waiting(1).await;
                 until(async || take().await.status == 201).await;
                 events.until("response.failed").await["response"]["error"].clone()
@@ -127,41 +127,41 @@ async fn a_turn_that_loses_the_turn_that_was_lent_to_it_says_so(server: &Server)
     }
 }
 
-async fn an_id_of_a_client_stays_that_of_its_item(server: &Server) {
+async fn an_item_id_from_a_client_belongs_to_one_item(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.answer_with(|request| Reply::text(request.user_text()));
-    let said = |text: &str| {
+    let body = |text: &str| {
         let item = json!({"type": "message", "role": "user", "id": "msg_x", "content": text});
         json!({"model": "m", "conversation": id, "input": [item]})
     };
 
-    run(&program, &said("A")).ok().await;
-    let other = run(&program, &said("B")).send().await;
-    let mut again = said("A");
+    run(&api, &body("A")).ok().await;
+    let other = run(&api, &body("B")).send().await;
+    let mut again = body("A");
     again["input"][0]["status"] = Value::Null;
-    let same = run(&program, &again).send().await;
+    let same = run(&api, &again).send().await;
 
     let (code, param) = (Some("item_id_reused"), Some("input[0].id"));
     refusal(&other, 400, code, param);
     assert_eq!(same.status, 200, "{}", same.text());
     assert_eq!(upstream.count(), 2);
-    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let conversation = api.conversation(&id.replace("thrd_", "conv_"));
     let items = conversation.list("order=asc").await;
     assert_eq!(kinds(&items["data"]), ["message"; 3]);
 }
 
-async fn what_no_prompt_would_have_is_refused(server: &Server) {
+async fn input_that_no_prompt_can_contain_is_rejected(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).apart().start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     upstream.script([Reply::calls([("look", "{}")])]);
     let functions = json!([{"type": "function", "name": "look", "parameters": {}}]);
     let body = |input: Value| json!({"model": "m", "conversation": id, "tools": functions, "input": input});
-    let called = run(&program, &body(json!("hi"))).ok().await.json();
+    let called = run(&api, &body(json!("hi"))).ok().await.json();
     let output =
         |call: &Value| json!({"type": "function_call_output", "call_id": call, "output": "x"});
     let message = |part: Value| json!([{"role": "user", "content": [{"type": "input_text", "text": "a"}, part]}]);
@@ -187,36 +187,39 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
             "input[0].content[1]",
         ),
     ] {
-        refused(run(&program, &body(input)), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body(input)), 400, Some(code), Some(param)).await;
     }
     // without a conversation, the input is rejected before a conversation is created
-    let before = all_threads(&server).await;
+    let before = thread_count(&server).await;
     let alone = json!({"model": "m", "input": [unknown]});
     let param = Some("input[0].call_id");
-    refused(run(&program, &alone), 400, Some("invalid_value"), param).await;
-    assert_eq!(all_threads(&server).await, before);
+    refused(run(&api, &alone), 400, Some("invalid_value"), param).await;
+    assert_eq!(thread_count(&server).await, before);
     // the members of other items are not validated
     let odd =
         json!([{"type": "reasoning", "summary": [], "content": [7, null, "a", [1]]}, of_call]);
     upstream.script([Reply::text("done"), Reply::text("again")]);
-    run(&program, &body(odd)).ok().await;
-    run(&program, &body(json!([of_call, of_call]))).ok().await;
+    run(&api, &body(odd)).ok().await;
+    run(&api, &body(json!([of_call, of_call]))).ok().await;
     assert_eq!(upstream.count(), 3);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
+async fn too_many_calls_do_not_fail_a_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_RESPONSE_MAX_STEPS", 2)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let mut body =
         json!({"model": "m", "input": "hi", "tools": state_tools(), "max_tool_calls": 1});
     // the model keeps sending calls, although it is offered no tools
-    upstream.script([Reply::calls([count(); 300]), Reply::calls([count()])]);
+    upstream.script([
+        Reply::calls([increment_call(); 300]),
+        Reply::calls([increment_call()]),
+    ]);
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     assert_eq!(answer["status"], "incomplete");
     assert_eq!(answer["incomplete_details"]["reason"], "max_tool_calls");
@@ -230,8 +233,12 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
         .as_array_mut()
         .unwrap()
         .push(json!({"type": "function", "name": "look", "parameters": {}}));
-    upstream.script([Reply::calls([count(), ("look", "{}"), ("look", "{}")])]);
-    let answer = run(&program, &body).ok().await.json();
+    upstream.script([Reply::calls([
+        increment_call(),
+        ("look", "{}"),
+        ("look", "{}"),
+    ])]);
+    let answer = run(&api, &body).ok().await.json();
     assert_eq!(answer["status"], "completed");
     assert_eq!(
         kinds(&answer["output"]),
@@ -240,10 +247,10 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_model_that_must_not_call_tools_calls_none(server: &Server) {
+async fn a_model_with_tool_choice_none_calls_no_tools(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let mut tools = state_tools();
     tools
         .as_array_mut()
@@ -254,9 +261,9 @@ async fn a_model_that_must_not_call_tools_calls_none(server: &Server) {
         let body = json!({
             "model": "m", "conversation": id, "input": "hi", "tools": tools, "tool_choice": "none", "stream": is_streamed,
         });
-        upstream.script([Reply::calls([count(), ("look", "{}")])]);
+        upstream.script([Reply::calls([increment_call(), ("look", "{}")])]);
 
-        let answer = run(&program, &body).ok().await.text();
+        let answer = run(&api, &body).ok().await.text();
 
         assert!(answer.contains(r#""status":"completed""#), "{answer}");
         let calls = ["mcp_call", "function_call"].map(|kind| format!(r#""type":"{kind}""#));
@@ -269,22 +276,22 @@ async fn a_model_that_must_not_call_tools_calls_none(server: &Server) {
     }
 }
 
-async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
+async fn a_response_over_its_time_limit_is_incomplete(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_RESPONSE_MAX_SECONDS", 1)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 60_000)
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.answer_with(|request| match request.results().is_empty() {
-        true => Reply::calls([count()]),
+        true => Reply::calls([increment_call()]),
         false => Reply::hang(),
     });
     let body = json!({"model": "m", "input": "hi", "tools": state_tools()});
 
     let (mut with_a_call, mut without) = (0, 0);
     while with_a_call < 5 {
-        let answer = run(&program, &body).ok().await.json();
+        let answer = run(&api, &body).ok().await.json();
         assert_eq!(answer["status"], "incomplete", "{answer}");
         assert_eq!(answer["incomplete_details"]["reason"], "time_limit");
         match &kinds(&answer["output"])[..] {
@@ -299,14 +306,14 @@ async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
     }
 }
 
-async fn a_failure_stays_what_it_was(server: &Server) {
+async fn a_failed_response_stays_failed(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let key = new_id();
     let id = new_id();
     let body = json!({"model": "m", "conversation": id, "input": "hi"});
-    let keyed = || run(&program, &body).header("idempotency-key", &key);
+    let keyed = || run(&api, &body).header("idempotency-key", &key);
     upstream.script([Reply::status(400)]);
     let first = keyed().send().await;
     let again = keyed().send().await;
@@ -319,30 +326,30 @@ async fn a_failure_stays_what_it_was(server: &Server) {
     let mut body = body;
     body["stream"] = json!(true);
     upstream.script([Reply::text("a").fails(Failure::CutOff)]);
-    let mut events = Events::of(run(&program, &body)).await;
+    let mut events = Events::of(run(&api, &body)).await;
     let failed = events.until("response.failed").await["response"].clone();
     let path = format!("/responses/{}", failed["id"].as_str().unwrap());
-    let cancelled = program.post(&format!("{path}/cancel"), &json!({}));
+    let cancelled = api.post(&format!("{path}/cancel"), &json!({}));
     let cancelled = cancelled.ok().await.json();
     assert_eq!(cancelled["status"], "failed");
     assert_eq!(cancelled["error"], failed["error"]);
-    let read = program.ask(Method::GET, &path).ok().await.json();
+    let read = api.ask(Method::GET, &path).ok().await.json();
     assert_eq!(read, cancelled);
 }
 
-async fn turns_of_modelrelay_are_not_responses_of_openai(server: &Server) {
+async fn modelrelay_responses_are_not_openai_responses(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let gate = upstream.hold();
     upstream.script([Reply::text("mine")]);
     let input =
         json!([{"type": "message", "role": "user", "content": [{"type": "text", "text": "hi"}]}]);
-    let asked = server.client().post("/api/v1/responses").bearer(API_SECRET);
-    let asked = asked
+    let request = server.client().post("/api/v1/responses").bearer(API_SECRET);
+    let request = request
         .header("accept", "application/x-ndjson")
         .json(&json!({"model": "m", "input": input}).to_string());
-    let mut answer = asked.begin().await;
+    let mut answer = request.begin().await;
     gate.waiting(1).await;
     let line = answer.chunk().await.unwrap().unwrap();
     let start: Value = serde_json::from_slice(&line).unwrap();
@@ -355,7 +362,7 @@ async fn turns_of_modelrelay_are_not_responses_of_openai(server: &Server) {
         (Method::POST, "/cancel"),
         (Method::DELETE, ""),
     ] {
-        let request = program.ask(method, &format!("{path}{below}"));
+        let request = api.ask(method, &format!("{path}{below}"));
         refused(request, 404, Some("response_not_found"), None).await;
     }
     gate.open();
@@ -371,7 +378,7 @@ async fn turns_of_modelrelay_are_not_responses_of_openai(server: &Server) {
 }
 
 #[tokio::test]
-async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
+async fn readers_are_disconnected_from_a_response_that_no_replica_runs() {
     use super::two_replicas;
     use crate::support::server::Backend;
 
@@ -385,7 +392,7 @@ async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
     ]);
     let body = json!({"model": "m", "input": "hi", "stream": true});
     let key = new_id();
-    let ask = |server: &Server| run(&Program::of(server), &body).header("idempotency-key", &key);
+    let ask = |server: &Server| run(&Api::of(server), &body).header("idempotency-key", &key);
     let mut broken = Events::of(ask(&first)).await;
     let created = broken.until("response.created").await;
     broken.until("response.output_text.delta").await;
@@ -393,27 +400,27 @@ async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
         "/responses/{}?stream=true",
         created["response"]["id"].as_str().unwrap()
     );
-    let program = Program::of(&second);
-    let mut events = Events::of(program.ask(Method::GET, &path)).await;
+    let api = Api::of(&second);
+    let mut events = Events::of(api.ask(Method::GET, &path)).await;
     events.until("response.output_text.delta").await;
 
     first.kill();
 
     // the stream has no final event, because the response may be resumed
-    let rest = events.broken_off().await;
+    let rest = events.read_until_cut().await;
     assert!(!rest.contains("response.failed"), "{rest}");
     let whole = Events::of(ask(&second)).await.rest().await;
     assert_eq!(whole.last().unwrap()["type"], "response.completed");
 }
 
 over_both_stores! {
-    a_response_that_is_not_stored_leaves_nothing,
-    a_turn_that_loses_the_turn_that_was_lent_to_it_says_so,
-    an_id_of_a_client_stays_that_of_its_item,
-    what_no_prompt_would_have_is_refused,
-    calls_that_are_too_many_end_no_turn_as_a_failure,
-    a_model_that_must_not_call_tools_calls_none,
-    a_turn_whose_time_is_up_is_incomplete,
-    a_failure_stays_what_it_was,
-    turns_of_modelrelay_are_not_responses_of_openai,
+    an_unstored_response_leaves_nothing,
+    a_response_that_loses_its_lent_turn_fails_with_turn_lost,
+    an_item_id_from_a_client_belongs_to_one_item,
+    input_that_no_prompt_can_contain_is_rejected,
+    too_many_calls_do_not_fail_a_response,
+    a_model_with_tool_choice_none_calls_no_tools,
+    a_response_over_its_time_limit_is_incomplete,
+    a_failed_response_stays_failed,
+    modelrelay_responses_are_not_openai_responses,
 }

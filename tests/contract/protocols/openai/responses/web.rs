@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Events, kinds, run, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Api, refused};
 use crate::support::client::new_id;
 use crate::support::pages::{Page, Pages};
 use crate::support::server::{Builder, Server};
@@ -34,7 +34,7 @@ fn fetch(url: &str) -> (&'static str, String) {
     ("web_fetch", json!({ "url": url }).to_string())
 }
 
-async fn items_of(
+async fn run_calls(
     server: &Server,
     upstream: &Upstream,
     tools: &Value,
@@ -46,16 +46,16 @@ async fn items_of(
         .collect();
     upstream.script([Reply::calls(calls), Reply::text("done")]);
     let body = json!({"model": "m", "tools": tools, "input": "go"});
-    let answer = run(&Program::of(server), &body).ok().await.json();
+    let answer = run(&Api::of(server), &body).ok().await.json();
     assert_eq!(answer["status"], "completed", "{answer}");
     let mut items = answer["output"].as_array().unwrap().clone();
     assert_eq!(items.pop().unwrap()["type"], "message");
     items
 }
 
-async fn fetched(server: &Server, upstream: &Upstream, urls: &[String]) -> Vec<Value> {
+async fn fetch_all(server: &Server, upstream: &Upstream, urls: &[String]) -> Vec<Value> {
     let calls: Vec<_> = urls.iter().map(|url| fetch(url)).collect();
-    items_of(server, upstream, &web_tools(), &calls).await
+    run_calls(server, upstream, &web_tools(), &calls).await
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-async fn a_model_searches_and_reads_what_it_found(server: &Server) {
+async fn a_model_searches_and_reads_a_result(server: &Server) {
     let upstream = Upstream::start().await;
     let pages = Pages::start(|path| match path {
         "/page" => Page::of_type(
@@ -84,7 +84,7 @@ async fn a_model_searches_and_reads_what_it_found(server: &Server) {
             format!("searxng {}", pages.url("")),
         )
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let page = pages.url("/page");
     upstream.script([
@@ -94,7 +94,7 @@ async fn a_model_searches_and_reads_what_it_found(server: &Server) {
     ]);
     let body = json!({"model": "m", "conversation": id, "tools": web_tools(), "input": "Find it."});
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     let found = r#"{"results":[{"title":"T","url":"https://a.example","snippet":"One"}]}"#;
     let text = "T\nOne\nTwo";
@@ -111,7 +111,7 @@ async fn a_model_searches_and_reads_what_it_found(server: &Server) {
     let tools = requests[0].body["tools"].as_array().unwrap().iter();
     let names: Vec<_> = tools.map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(names, ["web_search", "web_fetch"]);
-    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let conversation = api.conversation(&id.replace("thrd_", "conv_"));
     let items = conversation.list("order=asc").await;
     assert_eq!(items["data"][2], output[1]);
     assert_eq!(upstream.faults(), [""; 0]);
@@ -122,7 +122,7 @@ async fn a_model_searches_and_reads_what_it_found(server: &Server) {
     );
 }
 
-async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
+async fn the_web_search_tool_type_creates_web_search_items(server: &Server) {
     let upstream = Upstream::start().await;
     let found = r#"{"results":[{"title":"T","url":"https://a.example","content":"One"}]}"#;
     let pages = Pages::start(move |_| Page::of_type("application/json", found)).await;
@@ -130,7 +130,7 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
         .set("THREADKEEP_WEB_SEARCH", format!("tavily {}", pages.url("")))
         .set("THREADKEEP_WEB_SEARCH_KEY", "tvly-1")
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let tools = json!([{"type": "web_search", "search_context_size": "low"}]);
     let arguments = r#"{"query":"a b","site":"a.example"}"#;
     upstream.script([
@@ -143,9 +143,9 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
         "include": ["web_search_call.action.sources"],
     });
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
     let next = json!({"model": "m", "previous_response_id": answer["id"], "input": "And now?"});
-    run(&program, &next).ok().await;
+    run(&api, &next).ok().await;
 
     let call = &answer["output"][0];
     assert_eq!(call["type"], "web_search_call");
@@ -159,9 +159,9 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
     assert!(pages.requests()[0].contains("authorization: Bearer tvly-1"));
     let last = upstream.requests().pop().unwrap();
     let messages = last.messages();
-    let asked = &messages[1]["tool_calls"][0]["function"];
+    let sent_call = &messages[1]["tool_calls"][0]["function"];
     assert_eq!(
-        asked,
+        sent_call,
         &json!({"name": "web_search", "arguments": arguments})
     );
     let found = found.replace("content", "snippet");
@@ -169,13 +169,13 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts(server: &Server) {
+async fn an_image_is_in_the_response_but_not_in_the_history_or_prompts(server: &Server) {
     let upstream = Upstream::start().await;
     let base64 = STANDARD.encode(PNG);
     let image = json!({"data": [{"b64_json": base64}]}).to_string();
     let painter = Pages::start(move |_| Page::of_type("application/json", &image)).await;
     let server = with_painter(server, &upstream, &painter).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let tools = json!([{"type": "image_generation", "size": "auto"}]);
     upstream.script([
@@ -184,40 +184,40 @@ async fn an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts(s
     ]);
     let body = json!({"model": "m", "conversation": id, "tools": tools, "input": "Paint."});
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     let call = &answer["output"][0];
     assert_eq!(call["type"], "image_generation_call");
     assert_eq!(call["status"], "completed");
     assert_eq!(call["result"], base64);
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
-    assert_eq!(program.ask(Method::GET, &path).ok().await.json(), answer);
+    assert_eq!(api.ask(Method::GET, &path).ok().await.json(), answer);
     let request = &painter.requests()[0];
     assert!(
         request.starts_with("POST /v1/images/generations "),
         "{request}"
     );
     assert!(request.ends_with(r#"{"model":"painter-1","prompt":"a cat","n":1}"#));
-    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let conversation = api.conversation(&id.replace("thrd_", "conv_"));
     let items = conversation.list("order=asc").await;
     let kept = &items["data"][1];
     assert_eq!(kept["type"], "image_generation_call");
     assert_eq!(kept["result"], Value::Null);
-    let told: Value = serde_json::from_str(kept["output"].as_str().unwrap()).unwrap();
-    assert_eq!(told["id"], call["id"]);
-    assert_eq!(told["model"], "painter-1");
+    let metadata: Value = serde_json::from_str(kept["output"].as_str().unwrap()).unwrap();
+    assert_eq!(metadata["id"], call["id"]);
+    assert_eq!(metadata["model"], "painter-1");
     assert_eq!(
-        told["data"],
+        metadata["data"],
         json!([{"mime_type": "image/png", "bytes": PNG.len()}])
     );
-    assert_eq!(told["usage"], json!({"images": 1}));
+    assert_eq!(metadata["usage"], json!({"images": 1}));
 
     // a client that stores its history may send the item back unchanged
     upstream.script([Reply::text("A cat."), Reply::text("A cat.")]);
     let next = json!({"model": "m", "conversation": id, "input": "What is it?"});
-    run(&program, &next).ok().await;
+    run(&api, &next).ok().await;
     let again = json!({"model": "m", "input": [call, {"role": "user", "content": "What is it?"}]});
-    run(&program, &again).ok().await;
+    run(&api, &again).ok().await;
     for request in &upstream.requests()[1..] {
         let text = request.body.to_string();
         assert!(!text.contains(&base64), "{text}");
@@ -238,7 +238,7 @@ fn with_painter(server: &Server, upstream: &Upstream, painter: &Pages) -> Builde
         .set("THREADKEEP_IMAGES", "painter painter-1")
 }
 
-async fn an_image_for_which_a_response_has_no_room_fails(server: &Server) {
+async fn an_image_that_does_not_fit_in_the_response_fails(server: &Server) {
     let upstream = Upstream::start().await;
     let bytes = [PNG, &vec![0; 4_000_000]].concat();
     let base64 = STANDARD.encode(&bytes);
@@ -248,7 +248,7 @@ async fn an_image_for_which_a_response_has_no_room_fails(server: &Server) {
     let tools = json!([{"type": "image_generation"}]);
     let call = ("image_generation", r#"{"prompt":"a cat"}"#.to_owned());
 
-    let items = items_of(&server, &upstream, &tools, &[call.clone(), call]).await;
+    let items = run_calls(&server, &upstream, &tools, &[call.clone(), call]).await;
 
     assert_eq!(items[0]["result"].as_str().unwrap().len(), base64.len());
     assert_eq!(items[1]["result"], Value::Null);
@@ -257,7 +257,7 @@ async fn an_image_for_which_a_response_has_no_room_fails(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn tools_without_settings_are_unavailable(server: &Server) {
+async fn unconfigured_tools_are_unavailable(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
     let mut tools = web_tools();
@@ -269,7 +269,7 @@ async fn tools_without_settings_are_unavailable(server: &Server) {
         ("image_generation", r#"{"prompt":"a"}"#.to_owned()),
     ];
 
-    let items = items_of(&server, &upstream, &tools, &calls).await;
+    let items = run_calls(&server, &upstream, &tools, &calls).await;
 
     let codes = [
         "WEB_SEARCH_UNAVAILABLE",
@@ -290,7 +290,7 @@ async fn tools_without_settings_are_unavailable(server: &Server) {
     );
 }
 
-async fn wrong_arguments_are_mistakes_without_a_code(server: &Server) {
+async fn invalid_arguments_are_errors_without_a_code(server: &Server) {
     let upstream = Upstream::start().await;
     let pages = Pages::start(|_| unreachable!()).await;
     let server = with_pages(server, &upstream, &pages).start();
@@ -308,7 +308,7 @@ async fn wrong_arguments_are_mistakes_without_a_code(server: &Server) {
         ("kv_list", "{}".to_owned()),
     ];
 
-    let items = items_of(&server, &upstream, &web_tools(), &calls).await;
+    let items = run_calls(&server, &upstream, &web_tools(), &calls).await;
 
     let texts = [
         "web.fetch url is required",
@@ -324,7 +324,7 @@ async fn wrong_arguments_are_mistakes_without_a_code(server: &Server) {
     assert_eq!(pages.requests(), [""; 0]);
 }
 
-async fn no_internal_host_receives_a_request(server: &Server) {
+async fn internal_hosts_receive_no_requests(server: &Server) {
     let upstream = Upstream::start().await;
     let secret = |_: &str| Page::of_type("text/plain", "secret");
     let (inside, inside6) = (
@@ -378,8 +378,8 @@ async fn no_internal_host_receives_a_request(server: &Server) {
         .map(|index| open.url(&format!("/{index}")))
         .collect();
 
-    let direct = fetched(&server, &upstream, &targets).await;
-    let behind = fetched(&server, &upstream, &redirected).await;
+    let direct = fetch_all(&server, &upstream, &targets).await;
+    let behind = fetch_all(&server, &upstream, &redirected).await;
 
     for (item, url) in direct.iter().chain(&behind).zip(targets.iter().cycle()) {
         assert_eq!(item["code"], "WEB_FETCH_FAILED", "{url}");
@@ -393,7 +393,7 @@ async fn no_internal_host_receives_a_request(server: &Server) {
     assert_eq!(open.requests().len(), targets.len());
 }
 
-async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
+async fn hostile_pages_stay_within_the_limits(server: &Server) {
     let upstream = Upstream::start().await;
     let deep = |open: &str, close: &str| {
         let page = format!("a{}b{}c", open.repeat(200_000), close.repeat(200_000));
@@ -433,7 +433,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
     let peak = server.peak_bytes();
     let start = Instant::now();
 
-    let items = fetched(&server, &upstream, &urls).await;
+    let items = fetch_all(&server, &upstream, &urls).await;
 
     // the server stops reading pages that never end
     assert!(start.elapsed() < Duration::from_secs(600));
@@ -455,7 +455,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
     assert!(grown < 64 * 1_048_576, "{grown}");
 }
 
-async fn a_page_that_does_not_answer_is_given_up(server: &Server) {
+async fn an_unresponsive_page_times_out(server: &Server) {
     let upstream = Upstream::start().await;
     let pages = Pages::start(|path| {
         let head = "HTTP/1.1 200 X\r\ncontent-type: text/plain\r\n";
@@ -470,16 +470,16 @@ async fn a_page_that_does_not_answer_is_given_up(server: &Server) {
         .start();
     let urls = ["/head", "/body"].map(|path| pages.url(path));
 
-    for item in fetched(&server, &upstream, &urls).await {
+    for item in fetch_all(&server, &upstream, &urls).await {
         let text = "web.fetch: the page did not load within 200 ms";
         assert_eq!(item["error"], text);
     }
 }
 
-async fn wrong_tools_are_refused_before_any_server_is_asked(server: &Server) {
+async fn invalid_tools_are_rejected_before_any_server_is_called(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let web = &web_tools()[0];
     let allowed = |names: Value| {
         let mut tool = web.clone();
@@ -520,7 +520,7 @@ async fn wrong_tools_are_refused_before_any_server_is_asked(server: &Server) {
         ),
     ] {
         let body = json!({"model": "m", "tools": tools, "input": "go"});
-        refused(run(&program, &body), 400, Some(code), Some(param)).await;
+        refused(run(&api, &body), 400, Some(code), Some(param)).await;
     }
     for (tools, choice) in [
         (allowed(json!(["web_fetch"])), json!({"type": "web_search"})),
@@ -528,7 +528,7 @@ async fn wrong_tools_are_refused_before_any_server_is_asked(server: &Server) {
     ] {
         let body = json!({"model": "m", "tools": tools, "tool_choice": choice, "input": "go"});
         refused(
-            run(&program, &body),
+            run(&api, &body),
             400,
             Some("invalid_value"),
             Some("tool_choice"),
@@ -538,7 +538,7 @@ async fn wrong_tools_are_refused_before_any_server_is_asked(server: &Server) {
     assert_eq!(upstream.count(), 0);
 }
 
-async fn a_stream_has_each_call_from_its_beginning_to_its_end(server: &Server) {
+async fn a_stream_reports_each_call_from_start_to_end(server: &Server) {
     let upstream = Upstream::start().await;
     let base64 = STANDARD.encode(PNG);
     let image = json!({"data": [{"b64_json": base64}]}).to_string();
@@ -554,10 +554,7 @@ async fn a_stream_has_each_call_from_its_beginning_to_its_end(server: &Server) {
     let tools = json!([{"type": "web_search"}, {"type": "image_generation"}]);
     let body = json!({"model": "m", "tools": tools, "input": "go", "stream": true});
 
-    let events = Events::of(run(&Program::of(&server), &body))
-        .await
-        .rest()
-        .await;
+    let events = Events::of(run(&Api::of(&server), &body)).await.rest().await;
 
     let of_kind = |kind: &str| {
         let events = events.iter().filter(|event| event["type"] == kind);
@@ -596,17 +593,17 @@ async fn a_stream_has_each_call_from_its_beginning_to_its_end(server: &Server) {
 }
 
 over_both_stores! {
-    a_model_searches_and_reads_what_it_found,
-    a_search_by_its_own_type_has_an_item_of_that_type,
-    an_image_is_in_the_response_and_neither_in_the_history_nor_in_prompts,
-    an_image_for_which_a_response_has_no_room_fails,
-    tools_without_settings_are_unavailable,
-    wrong_arguments_are_mistakes_without_a_code,
-    no_internal_host_receives_a_request,
-    hostile_pages_cost_no_more_than_their_limits,
-    a_page_that_does_not_answer_is_given_up,
-    wrong_tools_are_refused_before_any_server_is_asked,
-    a_stream_has_each_call_from_its_beginning_to_its_end,
+    a_model_searches_and_reads_a_result,
+    the_web_search_tool_type_creates_web_search_items,
+    an_image_is_in_the_response_but_not_in_the_history_or_prompts,
+    an_image_that_does_not_fit_in_the_response_fails,
+    unconfigured_tools_are_unavailable,
+    invalid_arguments_are_errors_without_a_code,
+    internal_hosts_receive_no_requests,
+    hostile_pages_stay_within_the_limits,
+    an_unresponsive_page_times_out,
+    invalid_tools_are_rejected_before_any_server_is_called,
+    a_stream_reports_each_call_from_start_to_end,
 }
 
 #[tokio::test]
@@ -634,8 +631,8 @@ async fn a_call_whose_replica_is_killed_runs_again_and_is_recorded_once() {
     let id = new_id();
     let body = json!({"model": "m", "conversation": id, "tools": web_tools(), "input": "go"});
     let ask = |server: &Server| {
-        let program = Program::of(server);
-        run(&program, &body).header("idempotency-key", &id)
+        let api = Api::of(server);
+        run(&api, &body).header("idempotency-key", &id)
     };
 
     let stuck = tokio::spawn(ask(&first).try_send());

@@ -1,9 +1,9 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{PATIENCE_MS, STATE, count, kinds, run, state_tools, with_models};
+use super::{PATIENCE_MS, STATE, increment_call, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, missing, refused};
+use crate::protocols::openai::{Api, missing, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
@@ -11,9 +11,12 @@ use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
 async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
-    upstream.script([Reply::calls([count()]), Reply::text("You have one.")]);
+    upstream.script([
+        Reply::calls([increment_call()]),
+        Reply::text("You have one."),
+    ]);
     let body = json!({
         "model": "m",
         "instructions": "Count.",
@@ -24,7 +27,7 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
         "unknown": {"of": "tomorrow"},
     });
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     assert_eq!(answer["status"], "completed", "{answer}");
     assert_eq!(kinds(&answer["output"]), ["mcp_call", "message"]);
@@ -40,40 +43,39 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
     assert_eq!(conversation, id.replace("thrd_", "conv_"));
 
     let path = format!("/responses/{}", answer["id"].as_str().unwrap());
-    assert_eq!(program.ask(Method::GET, &path).ok().await.json(), answer);
-    // the response is also available below `/v1`
+    assert_eq!(api.ask(Method::GET, &path).ok().await.json(), answer);
     let other = server
         .client()
         .get(&format!("/v1{path}"))
         .bearer(API_SECRET);
     assert_eq!(other.ok().await.json(), answer);
-    let input = program
+    let input = api
         .ask(Method::GET, &format!("{path}/input_items"))
         .ok()
         .await
         .json();
     assert_eq!(input["data"][0]["content"][0]["text"], "Count one more.");
-    let cancelled = program
+    let cancelled = api
         .ask(Method::POST, &format!("{path}/cancel"))
         .ok()
         .await
         .json();
     assert_eq!(cancelled, answer);
-    let items = program.conversation(conversation).list("order=asc").await;
+    let items = api.conversation(conversation).list("order=asc").await;
     assert_eq!(kinds(&items["data"]), ["message", "mcp_call", "message"]);
     assert_eq!(items["data"][1], answer["output"][0]);
 
     upstream.script([Reply::text("Still one.")]);
     let previous =
         json!({"model": "any-of", "previous_response_id": answer["id"], "input": "And?"});
-    run(&program, &previous).ok().await;
+    run(&api, &previous).ok().await;
     let last = upstream.requests().pop().unwrap();
     assert_eq!(last.model(), "any-of");
     assert_eq!(last.messages().len(), 5, "{:?}", last.messages());
 
-    program.ask(Method::DELETE, &path).ok().await;
+    api.ask(Method::DELETE, &path).ok().await;
     refused(
-        program.ask(Method::GET, &path),
+        api.ask(Method::GET, &path),
         404,
         Some("response_not_found"),
         None,
@@ -82,33 +84,33 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next(server: &Server) {
+async fn a_client_call_ends_the_response_and_is_answered_in_the_next(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let mut tools = state_tools();
     let own = json!({"type": "function", "name": "weather", "parameters": {"type": "object"}});
     tools.as_array_mut().unwrap().push(own);
     let weather = Call::new("weather", r#"{"city":"Oslo"}"#);
-    let mixed = [Call::from(count()), weather.clone()];
+    let mixed = [Call::from(increment_call()), weather.clone()];
     upstream.script([Reply::calls(mixed), Reply::text("Cold.")]);
     let body = |input: Value| json!({"model": "named", "conversation": id, "tools": tools, "input": input});
 
-    let first = run(&program, &body(json!("How is it in Oslo?")))
+    let first = run(&api, &body(json!("How is it in Oslo?")))
         .ok()
         .await
         .json();
     assert_eq!(kinds(&first["output"]), ["mcp_call", "function_call"]);
     let call_id = &first["output"][1]["call_id"];
     let result = json!([{"type": "function_call_output", "call_id": call_id, "output": "-5"}]);
-    let second = run(&program, &body(result)).ok().await.json();
+    let second = run(&api, &body(result)).ok().await.json();
     assert_eq!(second["output"][0]["content"][0]["text"], "Cold.");
 
     // a call that the client never answers does not block the conversation
     upstream.script([Reply::calls([weather]), Reply::text("Never mind.")]);
-    run(&program, &body(json!("And tomorrow?"))).ok().await;
-    run(&program, &body(json!("Forget it."))).ok().await;
+    run(&api, &body(json!("And tomorrow?"))).ok().await;
+    run(&api, &body(json!("Forget it."))).ok().await;
     let last = upstream.requests().pop().unwrap();
     assert_eq!(last.model(), "its-name");
     assert!(
@@ -119,10 +121,10 @@ async fn a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next(server: 
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn mistakes_of_the_model_are_results_for_it(server: &Server) {
+async fn the_models_errors_are_returned_to_it(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     upstream.script([
         Reply::calls([("kv_write", r#"{"key":"bad key","value":"x"}"#)]),
         Reply::calls([("no_such_tool", "{")]),
@@ -131,7 +133,7 @@ async fn mistakes_of_the_model_are_results_for_it(server: &Server) {
     ]);
     let body = json!({"model": "m", "tools": state_tools(), "input": "go"});
 
-    let answer = run(&program, &body).ok().await.json();
+    let answer = run(&api, &body).ok().await.json();
 
     let errors: Vec<_> = (0..3)
         .map(|at| answer["output"][at]["error"].as_str())
@@ -148,13 +150,13 @@ async fn mistakes_of_the_model_are_results_for_it(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(server: &Server) {
+async fn each_upstream_failure_has_its_error_and_the_next_response_works(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .set("THREADKEEP_LOG", "debug")
         .start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let id = new_id();
     let body = |text: &str| json!({"model": "m", "conversation": id, "input": text});
     for (reply, status, code) in [
@@ -177,7 +179,7 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
         (Reply::hang(), 504, "upstream_timeout"),
     ] {
         upstream.script([reply]);
-        let answer = run(&program, &body("fails")).send().await;
+        let answer = run(&api, &body("fails")).send().await;
         let text = answer.text();
         assert_eq!(answer.status, status, "{code}: {text}");
         assert_eq!(answer.json()["error"]["code"], code, "{text}");
@@ -186,7 +188,7 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
         assert_eq!(answer.header("x-should-retry"), None);
         let alone = json!({"model": "m", "input": "fails"});
         upstream.script([Reply::status(500)]);
-        let alone = run(&program, &alone).send().await;
+        let alone = run(&api, &alone).send().await;
         assert_eq!(alone.header("x-should-retry"), Some("false"));
         match code {
             "upstream_refused" => assert!(text.contains("said: hello"), "{text}"),
@@ -194,7 +196,7 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
             _ => {}
         }
         upstream.script([Reply::text("works")]);
-        let next = run(&program, &body("works")).ok().await.json();
+        let next = run(&api, &body("works")).ok().await.json();
         assert_eq!(next["status"], "completed");
     }
     let log = server.log();
@@ -205,10 +207,10 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
-async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+async fn invalid_requests_are_rejected_before_the_upstream_is_called(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
-    let program = Program::of(&server);
+    let api = Api::of(&server);
     let url = json!([{"type": "mcp", "server_label": "x", "server_url": "https://mcp.example"}]);
     let twice = json!([
         {"type": "function", "name": "kv_read"},
@@ -419,26 +421,26 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
         let mut body = json!({"model": "m", "input": "hi"});
         let change = change.as_object().unwrap().clone();
         body.as_object_mut().unwrap().extend(change);
-        refused(run(&program, &body), status, Some(code), Some(param)).await;
+        refused(run(&api, &body), status, Some(code), Some(param)).await;
     }
-    let broken = program.0.post("/v1/responses").bearer(API_SECRET);
+    let broken = api.0.post("/v1/responses").bearer(API_SECRET);
     refused(broken.json("{"), 400, Some("invalid_json"), None).await;
     let unknown = "conv_00000000000000000000000000000000";
     let body = json!({"model": "m", "input": "hi", "conversation": unknown});
-    missing(run(&program, &body)).await;
-    let stranger = server
+    missing(run(&api, &body)).await;
+    let anonymous = server
         .client()
         .post("/v1/responses")
         .json(r#"{"model":"m","input":"hi"}"#);
-    refused(stranger, 401, Some("invalid_api_key"), None).await;
+    refused(anonymous, 401, Some("invalid_api_key"), None).await;
     assert_eq!(upstream.count(), 0);
 }
 
-async fn without_models_there_are_no_such_paths(server: &Server) {
-    let program = Program::of(server);
+async fn without_models_the_paths_do_not_exist(server: &Server) {
+    let api = Api::of(server);
     let body = json!({"model": "m", "input": "hi"});
 
-    refused(run(&program, &body), 404, Some("unknown_url"), None).await;
+    refused(run(&api, &body), 404, Some("unknown_url"), None).await;
     let other = server.client().post("/openai/v1/responses");
     let other = other.bearer(API_SECRET).json(&body.to_string());
     refused(other, 404, Some("unknown_url"), None).await;
@@ -446,9 +448,9 @@ async fn without_models_there_are_no_such_paths(server: &Server) {
 
 over_both_stores! {
     a_response_runs_its_tools_and_can_be_read_again,
-    a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next,
-    mistakes_of_the_model_are_results_for_it,
-    each_failure_of_the_upstream_has_its_error_and_the_next_turn_works,
-    wrong_requests_are_refused_before_the_upstream_is_asked,
-    without_models_there_are_no_such_paths,
+    a_client_call_ends_the_response_and_is_answered_in_the_next,
+    the_models_errors_are_returned_to_it,
+    each_upstream_failure_has_its_error_and_the_next_response_works,
+    invalid_requests_are_rejected_before_the_upstream_is_called,
+    without_models_the_paths_do_not_exist,
 }

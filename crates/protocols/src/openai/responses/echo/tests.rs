@@ -29,19 +29,20 @@ fn shown(request: &ResponseRequest) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn kept_of(body: &Value) -> Value {
+fn settings_of(body: &Value) -> Value {
     let body = ObjectBody::read(&body.to_string()).unwrap();
-    let kept = kept(&body, &[], [false, true], None, 5_000).unwrap();
+    let settings = stored_settings(&body, &[], [false, true], None, 5_000).unwrap();
     // replicas of the previous version expect `tools` to be the last member
-    assert!(kept.as_str().ends_with(r#","tools":[]}"#));
-    serde_json::from_str(kept.as_str()).unwrap()
+    assert!(settings.as_str().ends_with(r#","tools":[]}"#));
+    serde_json::from_str(settings.as_str()).unwrap()
 }
 
 #[test]
 fn a_request_without_settings_has_the_defaults() {
-    let kept = kept_of(&json!({"model": "m", "input": "hi", "tools": null, "temperature": null}));
+    let body = json!({"model": "m", "input": "hi", "tools": null, "temperature": null});
+    let settings = settings_of(&body);
 
-    let shown = shown(&stored(&kept, &json!([])));
+    let shown = shown(&stored(&settings, &json!([])));
 
     assert_eq!(
         shown,
@@ -76,9 +77,9 @@ fn a_request_without_settings_has_the_defaults() {
 }
 
 #[test]
-fn settings_that_a_request_names_stay_and_get_the_members_that_they_lack() {
+fn given_settings_are_preserved_and_completed() {
     let schema = json!({"type": "json_schema", "name": "n", "schema": {"type": "object"}});
-    let kept = kept_of(&json!({
+    let settings = settings_of(&json!({
         "model": "m",
         "temperature": 0.5,
         "presence_penalty": -1.5,
@@ -89,7 +90,7 @@ fn settings_that_a_request_names_stay_and_get_the_members_that_they_lack() {
         "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "f"}]},
     }));
 
-    let shown_settings = shown(&stored(&kept, &json!([])));
+    let shown_settings = shown(&stored(&settings, &json!([])));
 
     assert_eq!(shown_settings["temperature"], 0.5);
     assert_eq!(shown_settings["presence_penalty"], -1.5);
@@ -104,15 +105,15 @@ fn settings_that_a_request_names_stay_and_get_the_members_that_they_lack() {
         json!({"effort": "high", "summary": null})
     );
     assert_eq!(shown_settings["tool_choice"]["mode"], "auto");
-    let kept = kept_of(&json!({"model": "m", "text": {"format": schema}}));
-    let format = shown(&stored(&kept, &json!([])))["text"]["format"].clone();
+    let settings = settings_of(&json!({"model": "m", "text": {"format": schema}}));
+    let format = shown(&stored(&settings, &json!([])))["text"]["format"].clone();
     assert_eq!(format["description"], Value::Null);
     assert_eq!(format["strict"], false);
     assert_eq!(format["schema"], schema["schema"]);
 }
 
 #[test]
-fn a_response_of_an_earlier_version_is_shown_with_all_settings() {
+fn a_response_of_an_earlier_version_has_all_settings() {
     let function = json!({"name": "f", "description": null, "parameters": null, "strict": null});
     let older = json!({
         "created_at": 5, "background": false, "truncation": "disabled", "store": true, "conversation": null,

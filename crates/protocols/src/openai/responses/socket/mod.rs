@@ -3,8 +3,8 @@
 //!
 //! The format is that of [OpenAI's WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
 
-mod ears;
-mod kept;
+mod last_response;
+mod receiver;
 mod warm_up;
 
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
 use crate::openai::request::{OpenAiRequest, SocketRequest};
-use ears::{Ears, Gone};
-use kept::Kept;
+use last_response::LastResponse;
+use receiver::{Gone, MessageReceiver};
 use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
@@ -47,9 +47,9 @@ pub(in crate::openai) async fn open_socket(
         .max_continuation_size(MESSAGE_MAX_BYTES);
     let socket = Socket {
         request,
-        ears: Ears::new(messages, session.clone()),
-        mouth: MessageSender(session),
-        kept: None,
+        receiver: MessageReceiver::new(messages, session.clone()),
+        sender: MessageSender(session),
+        last_response: None,
     };
     rt::spawn(socket.run(stop));
     Ok(response)
@@ -58,16 +58,16 @@ pub(in crate::openai) async fn open_socket(
 /// A socket, whose messages are answered in order.
 struct Socket {
     request: OpenAiRequest,
-    ears: Ears,
-    mouth: MessageSender,
+    receiver: MessageReceiver,
+    sender: MessageSender,
     /// The last response, if it is stored only in this socket.
-    kept: Option<Kept>,
+    last_response: Option<LastResponse>,
 }
 
 struct MessageSender(Session);
 
 impl MessageSender {
-    async fn say(&mut self, text: String) -> Result<(), Gone> {
+    async fn send(&mut self, text: String) -> Result<(), Gone> {
         match timeout(SEND_TIMEOUT, self.0.text(text)).await {
             Ok(Ok(())) => Ok(()),
             _ => Err(Gone),
@@ -80,14 +80,19 @@ impl Socket {
     async fn run(mut self, stop: CancellationToken) {
         let code = loop {
             let text = tokio::select! {
-                text = self.ears.next() => text,
+                text = self.receiver.next() => text,
                 () = stop.cancelled() => break CloseCode::Away,
             };
             let Ok(text) = text else {
                 break CloseCode::Normal;
             };
-            let answering = answer(&self.request, &mut self.mouth, &mut self.kept, text);
-            if !matches!(self.ears.beside(answering).await, Ok(Ok(()))) {
+            let answering = answer(
+                &self.request,
+                &mut self.sender,
+                &mut self.last_response,
+                text,
+            );
+            if !matches!(self.receiver.receive_during(answering).await, Ok(Ok(()))) {
                 break CloseCode::Normal;
             }
         };
@@ -95,40 +100,40 @@ impl Socket {
             code,
             description: None,
         };
-        let _ = timeout(SEND_TIMEOUT, self.mouth.0.close(Some(reason))).await;
+        let _ = timeout(SEND_TIMEOUT, self.sender.0.close(Some(reason))).await;
     }
 }
 
 /// Answers a message with the events of its response, or with an error.
 async fn answer(
     request: &OpenAiRequest,
-    mouth: &mut MessageSender,
-    kept: &mut Option<Kept>,
+    sender: &mut MessageSender,
+    last_response: &mut Option<LastResponse>,
     text: Bytes,
 ) -> Result<(), Gone> {
-    let earlier = kept.take();
-    let told = tell(request, mouth, earlier, text);
-    match RateSubject::back_end().around(told).await? {
-        Ok(new) => *kept = new,
-        Err(error) => mouth.say(error.event()).await?,
+    let earlier = last_response.take();
+    let handled = handle(request, sender, earlier, text);
+    match RateSubject::back_end().around(handled).await? {
+        Ok(new) => *last_response = new,
+        Err(error) => sender.send(error.event()).await?,
     }
     Ok(())
 }
 
 /// Sends the events of the requested response. Returns the response from which the next message can continue.
-async fn tell(
+async fn handle(
     request: &OpenAiRequest,
-    mouth: &mut MessageSender,
-    earlier: Option<Kept>,
+    sender: &mut MessageSender,
+    earlier: Option<LastResponse>,
     text: Bytes,
-) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
-    let asking = match ResponseMessage::read(earlier, &text) {
-        Ok(asking) => asking,
+) -> Result<Result<Option<LastResponse>, OpenAiError>, Gone> {
+    let message = match ResponseMessage::read(earlier, &text) {
+        Ok(message) => message,
         Err(error) => return Ok(Err(error)),
     };
-    match asking.is_warm_up {
-        true => warm_up(request, mouth, asking).await,
-        false => respond(request, mouth, asking).await,
+    match message.is_warm_up {
+        true => warm_up(request, sender, message).await,
+        false => respond(request, sender, message).await,
     }
 }
 
@@ -138,14 +143,14 @@ struct ResponseMessage {
     /// The stored response that the new response continues, as JSON, or `null`.
     base: String,
     /// The unstored response that the new response continues.
-    earlier: Option<Kept>,
+    earlier: Option<LastResponse>,
     is_warm_up: bool,
 }
 
 impl ResponseMessage {
-    fn read(earlier: Option<Kept>, text: &[u8]) -> Result<Self, OpenAiError> {
+    fn read(earlier: Option<LastResponse>, text: &[u8]) -> Result<Self, OpenAiError> {
         let text = std::str::from_utf8(text).unwrap_or_default();
-        let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;
+        let body = ObjectBody::read(text).map_err(OpenAiError::of_response_request)?;
         if body.given("type") != Some(r#""response.create""#) {
             return Err(Fault::wrong_value("type", "'response.create'").into());
         }
@@ -155,7 +160,7 @@ impl ResponseMessage {
             false => body.with(&[("stream", "true"), ("background", "false")]),
         };
         let previous = body.given("previous_response_id");
-        let earlier = earlier.filter(|earlier| previous == Some(&*earlier.name()));
+        let earlier = earlier.filter(|earlier| previous == Some(&*earlier.id_json()));
         let body = match &earlier {
             Some(earlier) => ObjectBody::read(&earlier.continued(&body))?,
             None => body,
@@ -172,33 +177,33 @@ impl ResponseMessage {
 
 async fn respond(
     request: &OpenAiRequest,
-    mouth: &mut MessageSender,
-    asking: ResponseMessage,
-) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
+    sender: &mut MessageSender,
+    message: ResponseMessage,
+) -> Result<Result<Option<LastResponse>, OpenAiError>, Gone> {
     let begun = async move {
-        let Prepared { mut new, .. } = prepare(request, asking.body).await?;
-        if let Some(earlier) = &asking.earlier {
-            earlier.name_in(Arc::make_mut(&mut new.request));
+        let Prepared { mut new, .. } = prepare(request, message.body).await?;
+        if let Some(earlier) = &message.earlier {
+            earlier.set_previous_id(Arc::make_mut(&mut new.request));
         }
-        let asked = Arc::clone(&new.request);
+        let parsed = Arc::clone(&new.request);
         let events = request.responses()?.stream(new).await?;
-        Ok::<_, OpenAiError>((asked, asking.base, events))
+        Ok::<_, OpenAiError>((parsed, message.base, events))
     };
-    let (asked, base, mut events) = match begun.await {
+    let (parsed, base, mut events) = match begun.await {
         Ok(begun) => begun,
         Err(error) => return Ok(Err(error)),
     };
-    let mut kept = None;
+    let mut last_response = None;
     loop {
         match events.next().await {
             Ok(Some((number, item))) => {
                 let event = WireEvent::of(number, &item, events.id(), events.request());
-                mouth.say(event.data).await?;
+                sender.send(event.data).await?;
                 if let StreamItem::Ended(ended) = &item {
-                    kept = Kept::of(&asked, &base, ended);
+                    last_response = LastResponse::of(&parsed, &base, ended);
                 }
             }
-            Ok(None) => return Ok(Ok(kept)),
+            Ok(None) => return Ok(Ok(last_response)),
             Err(error) => return Ok(Err(error.into())),
         }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::kept::Kept;
+use super::last_response::LastResponse;
 use super::{Gone, MessageSender, ResponseMessage};
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
 use crate::openai::request::OpenAiRequest;
-use crate::openai::responses::asked::Asked;
+use crate::openai::responses::prompt_request::PromptRequest;
 use crate::openai::responses::wire_event::WireEvent;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Outcome, Status, Usage};
@@ -21,8 +21,8 @@ use threadkeep_store::Clock;
 /// Returns the body for a warm-up with storing disabled, because only the socket keeps the response.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
-        let wanted = "true, as the request names a conversation";
-        return Err(Fault::wrong_value("generate", wanted).into());
+        let expected = "true, as the request names a conversation";
+        return Err(Fault::wrong_value("generate", expected).into());
     }
     Ok(body.with(&[("store", "false"), ("background", "false")]))
 }
@@ -30,15 +30,15 @@ pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError>
 /// Answers a warm-up. Returns the response from which the next message can continue.
 pub(super) async fn warm_up(
     request: &OpenAiRequest,
-    mouth: &mut MessageSender,
-    asking: ResponseMessage,
-) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
-    let base = asking.base;
-    let ended = match ended(request, asking.body, asking.earlier).await {
+    sender: &mut MessageSender,
+    message: ResponseMessage,
+) -> Result<Result<Option<LastResponse>, OpenAiError>, Gone> {
+    let base = message.base;
+    let ended = match ended(request, message.body, message.earlier).await {
         Ok(ended) => ended,
         Err(error) => return Ok(Err(error)),
     };
-    let kept = Kept::of(&ended.request, &base, &ended);
+    let last_response = LastResponse::of(&ended.request, &base, &ended);
     let (id, request) = (ended.id, Arc::clone(&ended.request));
     let items = [
         StreamItem::Created,
@@ -47,27 +47,27 @@ pub(super) async fn warm_up(
     ];
     for (number, item) in (0..).zip(items) {
         let event = WireEvent::of(number, &item, &id, &request);
-        mouth.say(event.data).await?;
+        sender.send(event.data).await?;
     }
-    Ok(Ok(kept))
+    Ok(Ok(last_response))
 }
 
 /// Checks a warm-up like any other request, but calls no model and stores nothing.
 async fn ended(
     request: &OpenAiRequest,
     body: ObjectBody,
-    earlier: Option<Kept>,
+    earlier: Option<LastResponse>,
 ) -> Result<EndedResponse, OpenAiError> {
-    let asked = Asked::read(request, body).await?;
-    let mut request = asked.request;
+    let prompt = PromptRequest::read(request, body).await?;
+    let mut request = prompt.request;
     if let Some(earlier) = earlier {
-        earlier.name_in(&mut request);
+        earlier.set_previous_id(&mut request);
     }
-    let nowhere = ScopeId::State(Uuid::nil());
+    let unused_scope = ScopeId::State(Uuid::nil());
     Ok(EndedResponse {
-        id: asked.id,
+        id: prompt.id,
         request: Arc::new(request),
-        scope: nowhere,
+        scope: unused_scope,
         outcome: Arc::new(Outcome {
             status: Status::Completed,
             output: Vec::new(),

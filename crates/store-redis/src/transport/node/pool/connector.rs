@@ -11,7 +11,7 @@ use redis::{
 use tokio::time::{sleep_until, timeout};
 
 use super::PAUSE;
-use crate::transport::node::server::{Server, history_questions};
+use crate::transport::node::server::{Server, history_commands};
 use crate::transport::without_password;
 
 /// Time after the last use during which a connection needs no PING.
@@ -96,11 +96,11 @@ impl Manager for Connector {
         let manager = manager(endpoint.for_library().await?, Arc::clone(&has_ended))?;
         let connection = manager.create().await.map_err(without_password);
         let mut connection = connection.map_err(|error| endpoint.explain(error))?;
-        let mut asked = redis::pipe();
-        for question in &history_questions() {
-            asked.add_command(question.into());
+        let mut pipeline = redis::pipe();
+        for command in &history_commands() {
+            pipeline.add_command(command.into());
         }
-        let history: Vec<Value> = asked.query_async(&mut connection).await?;
+        let history: Vec<Value> = pipeline.query_async(&mut connection).await?;
         self.server.connected(&history);
         self.server.breaker.reached();
         Ok(Pooled {
@@ -114,7 +114,7 @@ impl Manager for Connector {
 
     async fn recycle(&self, pooled: &mut Pooled, metrics: &Metrics) -> RecycleResult<RedisError> {
         if !self.is_usable(pooled) {
-            return Err(RecycleError::message("it is broken"));
+            return Err(RecycleError::message("the connection is broken"));
         }
         if metrics.last_used() < FRESH {
             return Ok(());
@@ -123,7 +123,7 @@ impl Manager for Connector {
         let limit = self.server.timeout / 8;
         let checked = timeout(limit, checked).await;
         checked
-            .unwrap_or_else(|_| Err(RecycleError::message("it does not answer")))
+            .unwrap_or_else(|_| Err(RecycleError::message("the server does not answer")))
             .inspect_err(|_| self.discard(pooled))
     }
 }

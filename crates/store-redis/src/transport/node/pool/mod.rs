@@ -21,10 +21,10 @@ use threadkeep_store::CallRejected;
 
 /// Maximum number of connections in a pool. If each write waits 1 ms for a replica, 15 connections allow 15,000 writes
 /// per second.
-const MAX_CONNECTIONS: usize = 16;
+const CONNECTIONS_MAX: usize = 16;
 /// Leaves one connection for calls that need no permit: SCRIPT LOAD, and CLUSTER SLOTS, which only one caller sends at
 /// a time. As a result, calls rarely wait for the pool itself.
-const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
+const IN_FLIGHT_MAX: usize = CONNECTIONS_MAX - 1;
 const UNUSED_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
 /// failed attempt. The pause prevents a storm of connections.
@@ -47,14 +47,14 @@ impl Pool {
         let config = PoolConfig {
             // last in, first out, so that surplus connections become idle
             queue_mode: QueueMode::Lifo,
-            ..PoolConfig::new(MAX_CONNECTIONS)
+            ..PoolConfig::new(CONNECTIONS_MAX)
         };
         let connections = managed::Pool::builder(Connector::new(server))
             .config(config)
             .build()
             .expect("only timeouts of the pool need a runtime, and it has none");
         let bounds = CallLimits {
-            in_flight: MAX_IN_FLIGHT,
+            in_flight: IN_FLIGHT_MAX,
             ..bounds
         };
         let pool = Arc::new(Self {
@@ -112,17 +112,18 @@ impl Pool {
         }
         let pool = Arc::clone(self);
         // continues even if the caller gives up, so that the next caller gets the connection or the error
-        let got = tokio::spawn(async move {
-            let got = timeout(pool.server().timeout, pool.get()).await;
-            let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
-            got.inspect_err(|error| {
+        let connecting = tokio::spawn(async move {
+            let result = timeout(pool.server().timeout, pool.get()).await;
+            let result =
+                result.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+            result.inspect_err(|error| {
                 let now = Instant::now();
                 pool.server().breaker.failed(error, now);
                 *attempt = Some((now, error.clone()));
             })
         });
-        let got = got.await.unwrap_or_else(|_| Err(unusable()));
-        got.map_err(Fault::Connect)
+        let result = connecting.await.unwrap_or_else(|_| Err(unusable()));
+        result.map_err(Fault::Connect)
     }
 
     async fn get(&self) -> Result<Object<Connector>, RedisError> {

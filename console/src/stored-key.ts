@@ -1,0 +1,21 @@
+import { base } from "./api/request.js";
+
+/** Includes the URL of the service, because several services may share an origin and its storage. */
+const STORAGE_KEY = `threadkeep-console-key ${base}`;
+
+export function storedKey(): string | undefined {
+  try {
+    return sessionStorage.getItem(STORAGE_KEY) ?? undefined;
+  } catch {
+    return undefined; // storage is blocked
+  }
+}
+
+/** Keeps the API key across reloads of this tab. `undefined` removes the key. */
+export function storeKey(key: string | undefined): void {
+  try {
+    if (key === undefined) sessionStorage.removeItem(STORAGE_KEY);
+    else sessionStorage.setItem(STORAGE_KEY, key);
+  } catch {
+  }
+}

@@ -1,0 +1,31 @@
+-- Adds events to responses. A refusal or error for one response does not affect the others. The line `--+ outcome`
+-- inserts a part of fast.lua.
+-- KEYS: one or more responses. ARGV: for each, `ahead`, token, number of the first event, and the events, each after its
+--   length.
+-- Reply: for each response `K`, a refusal, or an error; as an array if there are several.
+local function append_events(key, ahead, token, first, packed)
+  local r = open_response(key, ahead)
+  if not r or r.has_ended or r.token ~= token then return {'R', 'turn_lost'} end
+  if first > r.next_event then return {'R', 'changed'} end
+  local is_first = r.next_event == 0
+  if is_first then settle_response(key, r) else settle(key) end
+  local events, at = {}, 1
+  while at <= #packed do
+    events[#events + 1], at = unpack_('>I4c0', packed, at)
+  end
+  add_events(key, r, first, events, 1, #events)
+  call('HSET', key, 'M', pack_response(r))
+  -- from now on, writes of entries and lease renewals also extend the expiry of the events
+  if is_first then keep(key, r, ahead) end
+  return {'K'}
+end
+local outcomes = {}
+for i = 1, #KEYS do
+  local at = 4 * i - 3
+  local is_done, outcome =
+    pcall(append_events, KEYS[i], tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3])
+  -- Redis 6.2 raises errors as plain strings
+  if not is_done and type(outcome) == 'string' then outcome = {err = outcome} end
+--+ outcome
+end
+return #KEYS == 1 and outcomes[1] or outcomes
