@@ -3,7 +3,7 @@
 #
 #   ./test.sh           the checks that CI runs
 #   ./test.sh quick     the checks that fail most often; run them after each change
-#   ./test.sh long      also runs checks that rarely fail on their own, and tests other package versions; run nightly
+#   ./test.sh long      also runs checks that rarely fail, and tests other package versions; run nightly
 #   ./test.sh NAME...   the tests whose path contains a NAME
 #
 # On a Debian machine with Rust, first installs missing programs, as root or with sudo, without starting their services.

@@ -1,7 +1,7 @@
-"""Compares the memory of threads in Redis with plain keys: python3 benches/thread-memory.py [PROGRAM]
+"""Compares the memory that threads and plain keys use in Redis: python3 benches/thread-memory.py [PROGRAM]
 
-PROGRAM is a threadkeep program; the default is target/release/threadkeep. Starts a redis-server for each row, which must be
-on the PATH. Prints the growth of used_memory per thread, and per key of `SET key state EX 3600` with a name of equal length.
+PROGRAM is a threadkeep program; the default is target/release/threadkeep. Needs redis-server, and starts one for each row.
+Prints the growth of used_memory per thread, and per key that `SET key state EX 3600` creates with a name of equal length.
 """
 
 import concurrent.futures

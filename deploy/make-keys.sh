@@ -14,7 +14,7 @@ for use in signing api; do
     rm -f ".$use.new"
     threadkeep keygen --name first >".$use.new"
     sync ".$use.new"
-    # flush before the rename, so that the name never refers to an incomplete file
+    # rename only after the flush, so that the name never refers to an incomplete file
     mv ".$use.new" "$use"
     sync .
     echo "the $use keys are made"

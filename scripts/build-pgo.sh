@@ -1,12 +1,13 @@
 #!/bin/sh
 # Builds the service with profile-guided optimization
-# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Runs the load test on an instrumented build, with
-# Redis and with the embedded store. Then builds the release with this profile. See benches/README.md for the gains.
+# (https://doc.rust-lang.org/rustc/profile-guided-optimization.html). Collects a profile by running the load test on an
+# instrumented build, with Redis and with the embedded store, and builds the release with this profile.
+# benches/README.md lists the gains.
 #
 #   scripts/build-pgo.sh [SECONDS]    duration of each scenario on each store (default: 10)
 #
 # Writes target/pgo/threadkeep. Needs redis-server, and llvm-profdata from LLVM 19 or later (rustup's component
-# llvm-tools or Debian's package llvm-19). Set LLVM_PROFDATA to try a different program first.
+# llvm-tools or Debian's package llvm-19). To prefer a specific llvm-profdata, set LLVM_PROFDATA to its path.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -26,7 +27,7 @@ version() {
     "$1" --version 2>/dev/null | sed -n 's/.*LLVM version \([0-9]*\).*/\1/p'
 }
 
-# Prints the path of the first llvm-profdata that can read the compiler's profiles.
+# Prints the name or path of the first llvm-profdata that is recent enough (LLVM 19) to read the compiler's profiles.
 find_profdata() {
     for program in "${LLVM_PROFDATA:-}" "$(rustc --print target-libdir)/../bin/llvm-profdata" \
         llvm-profdata llvm-profdata-22 llvm-profdata-21 llvm-profdata-20 llvm-profdata-19; do
@@ -39,8 +40,8 @@ find_profdata() {
     fail 'there is no llvm-profdata of LLVM 19: rustup component add llvm-tools, or apt-get install llvm-19'
 }
 
-# build DIRECTORY FLAG: builds the service with a compiler flag, which may contain spaces. Passes --target, so that
-# build scripts are built without the flag.
+# build DIRECTORY FLAG: builds the service with a compiler flag, which may contain spaces. Because of --target, cargo
+# does not apply the flag to build scripts.
 build() {
     (
         unset RUSTFLAGS
@@ -58,7 +59,7 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' HUP INT TERM
 
-# starts PID LOG COMMAND...: waits up to 10 seconds for COMMAND to report that the process has started.
+# starts PID LOG COMMAND...: waits up to 10 seconds for COMMAND to succeed, which means that process PID has started.
 starts() {
     pid=$1 log=$2 tries=100
     shift 2
@@ -75,7 +76,7 @@ address() {
     sed -n 's/.*"listening","address":"\([^"]*\)".*/\1/p' "$pgo/serve.log" | grep .
 }
 
-# train [REDIS URL]: runs the load test on the instrumented build. Ignores the environment's settings and proxies.
+# train [REDIS URL]: runs the load test on the instrumented build, without this shell's settings and proxy variables.
 train() {
     : >"$pgo/serve.log"
     (
@@ -88,7 +89,7 @@ train() {
     service=$!
     pids="$pids $service"
     starts "$service" "$pgo/serve.log" address
-    # omits `large`, because its work per byte would outweigh the work per request
+    # omits the scenario `large`, because the work for its large bodies would dominate the profile
     for scenario in chat hot merge tools; do
         env -i "$pgo/load/debug/threadkeep-load" --host "http://$(address)" --scenario "$scenario" \
             --users "$users" --seconds "$seconds" --report "$pgo/report" >"$pgo/load.log" 2>&1 ||
@@ -114,12 +115,12 @@ starts "$redis" "$pgo/redis.log" grep -q 'Ready to accept' "$pgo/redis.log"
 train "redis://127.0.0.1:$redis_port"
 kill "$redis"
 train
-# forget the ids, because the system may have reused them by the end of the build
+# prevents the trap from killing other processes that the system starts with the same ids during the build
 pids=
 
-# with `--sparse`, functions that the load test never runs are optimized as usual, instead of as cold code
+# with `--sparse`, functions that the load test never runs are optimized as usual, instead of as rarely used code
 "$profdata" merge --sparse --output "$pgo/threadkeep.profdata" "$pgo"/raw/*.profraw
-# cargo compares only the flags, so it would not rebuild if only the contents of the profile changed
+# cargo compares only compiler flags, so it would not rebuild the program if only the contents of the profile changed
 rm -rf "$pgo/optimized"
 build optimized "-Cprofile-use=$pgo/threadkeep.profdata"
 cp "$pgo/optimized/$host/dist/threadkeep" "$pgo/threadkeep"

@@ -7,8 +7,8 @@
 #   scripts/cluster-local.sh down [--dir DIR]               stops all services and keeps DIR
 #
 # DIR (default: target/cluster) contains keys, data and logs. Add DIR/threadkeep.toml to configure the replicas, and
-# DIR/haproxy.cfg to replace deploy/haproxy.cfg. The balancer listens on the loopback address at PORT (default 8080; 0
-# for any free port). Set THREADKEEP_BIN to use a program other than target/release/threadkeep. Needs redis-server,
+# DIR/haproxy.cfg to replace deploy/haproxy.cfg. HAProxy listens on the loopback address at PORT (default: 8080; 0
+# selects any free port). Set THREADKEEP_BIN to use a program other than target/release/threadkeep. Needs redis-server,
 # haproxy, dnsmasq, curl, flock and python3.
 set -eu
 umask 077
@@ -52,12 +52,12 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 replicas='replica1 replica2 replica3'
 
-# process PID: prints the state and start time (proc_pid_stat(5)). Skips the name, which may contain any character.
+# process PID: prints the state and start time (proc_pid_stat(5)). Skips the name, because it may contain spaces.
 process() {
     [ -r "/proc/$1/stat" ] && sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 1,20
 }
 
-# Checks the start time as well as the process id, because a different process may now have that id. Sets $pid.
+# is_running NAME: sets $pid. Also compares the start time, because the system may have reused the process id.
 is_running() {
     pid=
     [ -s "$dir/run/$1" ] || return 1
@@ -77,7 +77,7 @@ is_any_running() {
     return 1
 }
 
-# start NAME COMMAND...: runs COMMAND in its own session, so that it outlives this terminal.
+# start NAME COMMAND...: starts COMMAND in its own session, so that it keeps running after this terminal is closed.
 start() {
     name=$1
     shift
@@ -87,7 +87,7 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# wait_until NAME COMMAND...: waits up to two minutes for COMMAND to succeed. Fails if process NAME ends.
+# wait_until NAME COMMAND...: waits up to two minutes for COMMAND to succeed. Fails if the process NAME ends first.
 wait_until() {
     name=$1
     shift
@@ -111,8 +111,8 @@ address_of() {
     echo "127.0.0.$((${1#replica} + 1))"
 }
 
-# ports COUNT [PORT]: prints PORT, or COUNT ports below Linux's range for outgoing connections. Prints only ports that
-# are free for TCP and UDP on all addresses used here.
+# ports COUNT [PORT]: prints COUNT random ports that are free for TCP and UDP on all addresses of the cluster. With
+# PORT, prints only PORT, if it is free. Random ports are below the range that Linux uses for outgoing connections.
 ports() {
     python3 -c 'import random, socket, sys
 def is_free(port):
@@ -169,7 +169,7 @@ up() {
         bin=$root/target/release/threadkeep builds=1
     fi
     cd "$root"
-    # holds the lock until all processes are listening, so that no other cluster takes their ports
+    # holds the lock until all processes are listening, so that another run of this script does not take their ports
     exec 9>"${TMPDIR:-/tmp}/threadkeep-cluster-$(id -u).lock"
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
@@ -269,7 +269,7 @@ status() {
     exit "$sick"
 }
 
-# stop NAME...: signals the processes, and kills those that run for longer than a replica lets requests run.
+# stop NAME...: stops processes. Kills them after 40 seconds, which is longer than replicas wait for their requests.
 stop() {
     for each; do
         # the process may end before the signal

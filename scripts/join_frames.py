@@ -10,7 +10,7 @@ COLOURS = 64
 
 directory, target = map(Path, sys.argv[1:])
 pictures = [Image.open(path).convert("RGB") for path in sorted(directory.glob("*.png"))]
-# one palette for all frames, so that unchanged pixels take no space
+# all frames share one palette, so unchanged pixels have the same index in consecutive frames and take no space
 sample = Image.new("RGB", (pictures[0].width, pictures[0].height * 3))
 for index, picture in enumerate((pictures[0], pictures[len(pictures) // 2], pictures[-1])):
     sample.paste(picture, (0, index * picture.height))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records `threadkeep demo` in a browser as docs/demo.gif (up to 2 MB): scripts/record-demo.sh [PROGRAM]
+# Records `threadkeep demo` as docs/demo.gif, which must not exceed 2 MB. Usage: scripts/record-demo.sh [PROGRAM]
 #
 # PROGRAM defaults to target/release/threadkeep. Needs node, npm, python3 with venv, and chromium. Set CHROMIUM to use a
 # different browser.

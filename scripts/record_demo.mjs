@@ -1,4 +1,4 @@
-// Records the frames of the demo for record-demo.sh: record_demo.mjs PROGRAM DIRECTORY.
+// Records PROGRAM's demo as numbered images in DIRECTORY, for record-demo.sh. Usage: record_demo.mjs PROGRAM DIRECTORY
 
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the files of a release and their checksums to target/release-files, and prints their sizes. Publishes nothing.
+# Writes a release's files and checksums to target/release-files, and prints their sizes. Does not publish the files.
 #
 #   scripts/release.sh [OPTION...]
 #   scripts/release.sh [--dir DIR] gather FROM...   merges the files of several platforms
@@ -13,7 +13,7 @@
 #   --allow-dirty    packages the crates even if there are uncommitted changes
 #   --verify         also builds the packaged crates
 #
-# The same checkout and program always result in the same bytes. Files in archives are dated SOURCE_DATE_EPOCH (default:
+# The same checkout and program always produce the same bytes. Files in archives are dated SOURCE_DATE_EPOCH (default:
 # the time of the last commit). Needs python3 (3.11). `clients` also needs npm, and `image` needs Docker with buildx.
 set -eu
 
@@ -47,7 +47,7 @@ wants() {
     return 1
 }
 
-# describe PACKAGE NAME: writes the bill of materials and licences of a program's crates. Sets $bill and $notices.
+# describe PACKAGE NAME: writes the files $bill (bill of materials) and $notices (licences) for the crates in PACKAGE.
 describe() {
     bill=$work/$2-$version-$target.cdx.json
     python3 "$tools/bill.py" "$bill" "$version" "$target" "$1"
@@ -56,7 +56,7 @@ describe() {
     python3 "$tools/notices.py" "$notices" "$target" "$bill"
 }
 
-# Sets $program and $target. Sets $bill and $notices if a part needs them.
+# Sets $target. If a part needs the program, sets $program, $bill and $notices, and builds the program if necessary.
 find_program() {
     [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
     wants archive || wants wheel || wants npm || return 0
@@ -85,7 +85,7 @@ write_archive() {
         threadkeep.toml=deploy/threadkeep.toml threadkeep.service=deploy/threadkeep.service
 }
 
-# The load test has its own archive, because few machines that run the server need it.
+# Writes a separate archive for the load test, because most machines that run the server do not need the load test.
 write_load() {
     if [ -z "$load" ]; then
         cargo build --profile dist --locked --package threadkeep-load
@@ -118,8 +118,8 @@ write_clients() {
         fail "the Python client does not build: $(cat "$work/build.log")"
 }
 
-# Uses a single cargo call to package threadkeep and the workspace crates that it needs, so that cargo resolves them
-# against each other. cargo also determines the publishing order.
+# Packages threadkeep and the workspace crates that it needs in a single cargo call, so that cargo finds these crates
+# even though they are not in the registry yet. cargo packages dependencies first.
 write_crate() {
     python3 "$tools/crates.py" >"$work/crates"
     # shellcheck disable=SC2046,SC2086 # they are words
@@ -129,7 +129,7 @@ write_crate() {
     done <"$work/crates"
 }
 
-# Builds the image for both platforms by default. One of them is emulated, which takes hours.
+# Builds the image for linux/amd64 and linux/arm64 by default. Docker emulates one of them, which takes hours.
 write_image() {
     if ! docker buildx version >/dev/null 2>&1 || ! docker info >/dev/null 2>&1; then
         echo 'release: image: skipped, there is no Docker engine with buildx' >&2
@@ -173,8 +173,8 @@ finish() {
     done
 }
 
-# gather FROM...: merges directories. If several platforms wrote the same file, such as the npm launcher, keeps the last
-# copy.
+# gather FROM...: copies the files from all FROM directories to $dir. If several directories contain the same file, such
+# as the npm launcher, keeps the last copy.
 gather() {
     for from in "$@"; do
         from=$(absolute "$from")
@@ -237,7 +237,7 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
-# marks the directory, so that a later run can delete it even if this run is interrupted
+# marks the directory as output of this script, so that a later run can delete it even if this run is interrupted
 : >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"

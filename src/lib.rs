@@ -1,8 +1,8 @@
 //! Conversation state for web apps and agents. A thread has a JSON state and a signed id; writes are atomic merges.
 //! Threads are stored in Redis or in memory.
 //!
-//! The program is a server with an HTTP API; the README describes it. The library stores the state of an actix-web
-//! app's callers with the same semantics, but without a separate server:
+//! The program is a server with an HTTP API; the README describes this API. In an actix-web app, the library stores the
+//! state of each caller with the same semantics, but without a separate server:
 //!
 //! ```no_run
 #![cfg_attr(doc, doc = include_str!("../examples/quickstart.rs"))]

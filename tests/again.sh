@@ -1,5 +1,5 @@
 #!/bin/sh
-# Repeats tests on one core, which they share with a busy loop, to find tests that depend on timing.
+# Runs tests N times on one core, which they share with a busy loop, to find tests that depend on timing.
 #
 #   tests/again.sh N NAME...              tests whose path contains a NAME
 #   tests/again.sh N tests/SUITE.sh ...   a suite, with its arguments

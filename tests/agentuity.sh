@@ -22,7 +22,7 @@ start_redis
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 
 # drive VERSION ENTRY: tests the app with this version of the runtime. ENTRY is the file that starts the app. The tests
-# run in the background, because they mostly wait. Sets $driver to their process id.
+# run in the background, because they mostly wait. Sets $driver to the process id of the tests.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
     app=$dir/app-$1

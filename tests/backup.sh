@@ -63,7 +63,7 @@ for restart in 1 2; do
     start_redis
     run_server "again-$restart" THREADKEEP_REDIS_URL="unix://$socket"
     request GET export >"$dir/after"
-    # an export does not extend lifetimes, so the expiry times are also equal
+    # an export does not extend the lifetimes of threads, so the expiry times must also be equal
     cmp "$dir/before" "$dir/after" || fail "the threads differ"
     [ "$(request GET kv/files/a)" = '"an entry"' ] || fail "the entry is lost"
     kill "$pid" "$redis"

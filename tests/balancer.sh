@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 cluster_up
 current=$base/v1/threads/current
 
-# Starting a running cluster again creates no keys and starts no processes.
+# Starting a running cluster again must not create keys or start processes.
 cp -r "$cluster/keys" "$cluster/run" "$dir"
 cluster_up
 diff -r "$dir/keys" "$cluster/keys" || fail "the keys were created again"
@@ -78,7 +78,7 @@ scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "not all ser
 is_written() {
     redis-cli -s "$cluster/redis.sock" info persistence | tr -d '\r' | grep -qx 'aof_buffer_length:0'
 }
-# with appendfsync everysec, Redis may write to disk up to two seconds after its reply
+# with appendfsync everysec, Redis may not write a change to disk until two seconds after its reply
 until_it is_written
 send KILL redis
 await_end redis

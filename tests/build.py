@@ -1,6 +1,6 @@
 """Builds all tests, and creates links to the test programs in target/tests: units/*, it, contract, account, upstream.
 
-The stages run these programs directly, because `cargo test` would wait for the lock of another running Cargo command.
+The stages of ./test.sh run these programs directly, because `cargo test` would wait while another Cargo command runs.
 """
 
 import json

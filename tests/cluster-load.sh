@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the load test through the balancer of scripts/cluster-local.sh. Kills and restarts one replica during the test,
-# and stops another. Each acknowledged push must be stored exactly once. A Prometheus server with deploy/prometheus.yml
-# must be able to answer the dashboard's queries.
+# Runs the load test through the balancer of scripts/cluster-local.sh. During the test, kills and restarts one replica,
+# and stops a second replica. Checks that each acknowledged push is stored exactly once, and that a Prometheus server
+# with deploy/prometheus.yml can answer the dashboard's queries.
 #
 # Needs the same programs as cluster-local.sh, plus prometheus and python3 with venv. Uses the load test in
 # target/debug, which `cargo build -p threadkeep-load` builds.
@@ -23,7 +23,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
-# A separate server on the same store runs responses with a model that reports token usage.
+# Starts a separate server on the same store. It generates responses with a scripted model that reports token usage.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
@@ -39,8 +39,8 @@ pids="$pids $!"
 models=http://127.0.0.5:$replica_port
 until_it answers 200 "$models/readyz"
 
-# Uses the settings of docker-compose.yml, but with a shorter scrape interval. Lists the replicas, because Prometheus
-# can query DNS servers only on port 53.
+# Uses the settings of docker-compose.yml, but with a shorter scrape interval. Lists the replicas instead of using DNS,
+# because Prometheus can query DNS servers only on port 53.
 cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
@@ -102,7 +102,7 @@ END
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
     "http://127.0.0.4:$replica_port" "$models"
-# requests pairs of responses until Prometheus has their rates; the server rejects the second of each pair
+# repeats an accepted and a rejected request for a response until Prometheus can compute the rates of both outcomes
 secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
 thread=thrd_00000000000000000000000000000001
 request_models() {

@@ -1,5 +1,5 @@
 # Starts a private cluster with scripts/cluster-local.sh. Other scripts source this file from the project's root
-# directory, after `set -eu`. This file sets their EXIT trap. Set THREADKEEP_BIN to replace target/debug/threadkeep.
+# directory, after `set -eu`. Sets the EXIT trap of the script. Set THREADKEEP_BIN to replace target/debug/threadkeep.
 #
 # shellcheck shell=sh
 
@@ -40,8 +40,8 @@ until_it() {
     done
 }
 
-# On a busy machine, the balancer must not count a slow replica as down, and a replica must not count slow Redis as
-# unavailable.
+# On a busy machine, the balancer must not count a slow replica as down, and a replica must not count a slow Redis
+# server as unavailable.
 mkdir "$cluster"
 echo 'store_timeout_ms = 30000' >"$cluster/threadkeep.toml"
 sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$cluster/haproxy.cfg"
@@ -60,7 +60,7 @@ send() {
     kill -s "$1" "$(cut -d ' ' -f 1 "$cluster/run/$2")"
 }
 
-# await_end NAME: waits until the process has ended. A zombie (Z), which its parent has not yet reaped, also counts.
+# await_end NAME: waits until the process has ended. A zombie process (state Z) counts as ended.
 await_end() {
     until_it sh -c "! grep -q ') [^ZX]' /proc/$(cut -d ' ' -f 1 "$cluster/run/$1")/stat"
 }

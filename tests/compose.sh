@@ -86,14 +86,14 @@ start_engine() {
     done
 }
 
-# Debian packages compose 1 as a separate program, which needs -T without a terminal and has no `run --build`.
+# Debian packages Docker Compose 1 as a separate program, which needs -T without a terminal and lacks `run --build`.
 if docker compose version >/dev/null 2>&1; then
     compose() { docker compose "$@"; }
     adapt_commands() { cat; }
 else
     compose() { docker-compose "$@"; }
     adapt_commands() { sed 's/docker compose/docker-compose/; s/ run --build/ run/; s/ \(run\|exec\) / \1 -T /'; }
-    # Debian's Docker client contains BuildKit; for other clients, BuildKit is a plugin
+    # prefer Debian's Docker client, which contains BuildKit; other clients need a plugin for BuildKit
     mkdir "$dir/bin"
     [ ! -x /usr/bin/docker ] || ln -s /usr/bin/docker "$dir/bin"
     PATH=$dir/bin:$PATH
@@ -138,8 +138,8 @@ CARGO
         'CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'
 }
 
-# commands FILE: prints the `docker compose` commands in FILE, except those with the profile `metrics`, because no
-# Debian package provides its images.
+# commands FILE: prints the `docker compose` commands in FILE. Omits commands with the profile `metrics`, because no
+# Debian package provides the images of this profile.
 commands() {
     sed -n '/--profile metrics/d; s/^docker compose/&/p' "$1" | adapt_commands
 }
@@ -230,8 +230,8 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# Extends the timeouts, so that slow containers and stores do not count as down on a busy machine. As a result, the
-# balancer notices a stopped replica later.
+# Extends the timeouts, so that slow containers and stores do not count as down on a busy machine. Extends the drain
+# time too, because the balancer then takes longer to notice a stopping replica.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
     s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/
@@ -270,7 +270,7 @@ start_load kills --tolerate-outages
 replica=$(replicas | head -n 1)
 kill_process "$replica"
 step "a replica was killed, and restarted"
-# with appendfsync everysec, Redis may write to disk up to two seconds after its reply
+# with appendfsync everysec, Redis may not write a change to disk until two seconds after its reply
 quietly compose exec -T redis redis-cli config set appendfsync always
 kill_process "$(compose ps --quiet redis)"
 until_it curl --silent --fail "$base/readyz"

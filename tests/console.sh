@@ -3,7 +3,7 @@
 #
 #   tests/console.sh [redis]        with a redis-server
 #   tests/console.sh memory         with the embedded store
-#   tests/console.sh long           with both, in every combination of size and theme
+#   tests/console.sh long           with both stores, in every combination of window size and theme
 #   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
 # Set THREADKEEP_BIN to test a program other than target/debug/threadkeep, and CHROMIUM to use a browser other than

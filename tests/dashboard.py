@@ -1,7 +1,7 @@
 """Checks a Grafana dashboard against running replicas: dashboard.py DASHBOARD PROMETHEUS REPLICA...
 
 Each panel must have its own description. For each query, a replica must export the metric with the labels and label values
-that the query names. PROMETHEUS must scrape these replicas. It must answer each query with the labels in the query's legend.
+that the query names. PROMETHEUS must scrape these replicas, and answer each query with the labels in the query's legend.
 """
 
 import json
@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import promql_parser as promql
 
-# the labels that Prometheus adds to each sample; Prometheus's own metric `up` has no other labels
+# the labels that Prometheus adds to each sample; Prometheus's own metric `up` has only these labels
 TARGET = {"instance", "job"}
 SAMPLE = re.compile(r"^([a-z_:]+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -26,7 +26,7 @@ def get(url):
 
 
 def exported(replicas):
-    """Returns the values of each label of each metric that a replica exports."""
+    """Returns a map from each metric that a replica exports to its labels, and from each label to its values."""
     metrics = defaultdict(lambda: defaultdict(set))
     for replica in replicas:
         for line in get(f"{replica}/metrics").splitlines():
@@ -39,7 +39,7 @@ def exported(replicas):
 
 
 def selectors(node):
-    """Yields each selector of an expression, and for each aggregation, its labels and its selectors."""
+    """Yields the selectors in an expression, and for each aggregation, its labels and selectors."""
     match node:
         case promql.VectorSelector():
             yield "selector", node

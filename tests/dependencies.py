@@ -3,8 +3,8 @@
     tests/dependencies.py get     copies dependencies to target/, unless target/ has dependencies
     tests/dependencies.py keep    copies new dependencies from target/ to the cache
 
-The cache has one set of dependencies per compiler and state of the manifests. If only the manifests differ, Cargo reuses the
-dependencies that still match. The cache keeps the two newest sets. A set over 6 GiB empties the cache.
+The cache has one set of dependencies for each compiler and each content of the manifests. If only the manifests differ,
+Cargo reuses the dependencies that match. The cache keeps the two newest sets. If a set exceeds 6 GiB, the cache is emptied.
 """
 
 import fcntl

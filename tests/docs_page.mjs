@@ -36,7 +36,7 @@ async function open(url) {
   return page;
 }
 
-// The page lists the groups in document order, all collapsed. The content security policy blocks none of its resources.
+// The page lists the groups in document order, all collapsed. Its content security policy does not block its resources.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();

@@ -145,7 +145,7 @@ def check_all_threads(server, api_key, session):
 
 
 def direct_url(server, path):
-    """Returns the URL of a path at the server itself, without the proxy."""
+    """Returns the URL of a path on the server, bypassing the proxy."""
     return "http://%s:%d%s" % (*server, path)
 
 

@@ -1,4 +1,4 @@
-"""Compares the Helm chart of deploy/helm with the manifests of deploy/kubernetes: helm.py OUTPUT
+"""Compares the Helm chart in deploy/helm with the manifests in deploy/kubernetes: helm.py OUTPUT
 
 Writes the chart's objects, rendered with all options, to OUTPUT as YAML. A schema validator reads this file later.
 """
@@ -79,8 +79,8 @@ def check_same():
 
 
 def check_names():
-    """Checks that two releases in one namespace share no objects, and that selectors of one release match no pods of the
-    other.
+    """Checks that two releases in one namespace do not share objects, and that the selectors of one release do not match the
+    pods of the other release.
     """
     first, second = rendered(name="blue"), rendered(name="green")
     for kind, manifest in first.items():
@@ -112,7 +112,7 @@ def check_options(output):
     assert objects["Secret"]["stringData"] == {
         "redis-url": "redis://redis:6379", "signing": "a:1", "api": "b:2", "api-key-rights": "b:all",
     }  # fmt: skip
-    # changed keys must change the pod template, so that the pods restart
+    # changed signing keys must change the pod template, so that the pods restart
     changed = rendered({**OPTIONS, "secret": {**OPTIONS["secret"], "signing": "c:3"}})
     assert changed["Deployment"]["spec"]["template"]["metadata"] != deployment["template"]["metadata"]
     pathlib.Path(output).write_text(yaml.dump_all([*objects.values(), rendered()["HorizontalPodAutoscaler"]]))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Validates the manifests in deploy/kubernetes against the Kubernetes schemas. Starts the server with the manifests'
-# variables and calls the probes. Uses Helm's library to check that the chart in deploy/helm creates the same objects.
+# Validates the manifests in deploy/kubernetes against the Kubernetes schemas. Starts the server with the environment
+# variables in the manifests, and calls the probes. Uses Helm's library to check that the chart in deploy/helm creates
+# the same objects.
 #
 # Needs python3 with venv. tests/packages.sh installs the validator and, only on x86-64, Helm.
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the licences and sources of dependencies against deny.toml, and security advisories if their database is
-# reachable. Builds cargo-deny from source, because Debian does not package it. Skips optimizations to save time.
+# Checks the licences and sources of dependencies against deny.toml. Also checks security advisories if their database
+# is reachable. Builds cargo-deny from source, because Debian does not package it, but skips optimizations to save time.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Lists and calls every tool, and reads the resources, with the official Python and TypeScript clients of the Model
-# Context Protocol. Each client has its own scopes. Then runs the programs in docs/mcp.md.
+# Context Protocol. Each client uses its own scopes. Then runs the programs in docs/mcp.md.
 #
 #   tests/mcp.sh [redis]  with two replicas in turn, on a private redis-server
 #   tests/mcp.sh memory   with the embedded store

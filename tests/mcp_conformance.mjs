@@ -1,5 +1,5 @@
-// Runs the Model Context Protocol's conformance suite for each revision. Fails if one of the relevant checks fails. Run
-// by mcp-conformance.sh. Usage: mcp_conformance.mjs SUITE URL API_KEY FOLDER
+// Runs the Model Context Protocol's conformance suite for each revision of the protocol. Fails if a relevant check
+// fails. Run by mcp-conformance.sh. Usage: mcp_conformance.mjs SUITE URL API_KEY FOLDER
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -18,7 +18,8 @@ const MESSAGE_FORMAT = "wire-schema-valid";
 // a check of prompts inside a relevant scenario
 const PROMPTS = "sep-2549-prompts-list-caching-hints";
 
-// The suite sends no credentials, and some scenarios drop the query of a signed URL. This proxy adds a key and a scope.
+// Starts a proxy that adds an API key and a scope to each request, because the suite does not send credentials. A
+// signed URL would not be enough, because some scenarios drop its query.
 async function startProxy() {
   const credentials = ["authorization", `Bearer ${apiKey}`, "x-session-id", "conformance"];
   const proxy = http.createServer((request, response) => {
@@ -36,7 +37,7 @@ async function startProxy() {
   return proxy;
 }
 
-// Runs the scenarios of a revision. Ignores the suite's exit code, which is 1 because scenarios in `FOREIGN` fail.
+// Runs the suite for a protocol revision. Ignores the exit code, which is 1 because the scenarios in `FOREIGN` fail.
 function run(url, revision, output) {
   const scenarios = ["--suite", "all", "--spec-version", revision];
   const options = [suite, "server", "--url", url, ...scenarios, "--output-dir", output];

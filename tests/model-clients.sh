@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs reasoning and tool-calling models through unmodified clients of OpenAI's Responses API, with upstreams of all
-# three kinds. Compares the results with the table in docs/clients.md. Usage: tests/model-clients.sh [redis|memory]
+# Runs reasoning and tool-calling models through unmodified clients of OpenAI's Responses API, with each of the three
+# upstream APIs. Compares the results with the table in docs/clients.md. Usage: tests/model-clients.sh [redis|memory]
 #
 # Needs python3 with venv, Node.js 20 or later, and npm. tests/packages.sh installs the packages.
 set -eu

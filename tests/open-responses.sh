@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests of Open Responses' compliance suite with upstreams of all three kinds. The client validates each object
-# and event. Usage: tests/open-responses.sh [redis|memory]
+# Runs the tests of Open Responses' compliance suite with each of the three upstream APIs. The test client validates
+# each object and event. Usage: tests/open-responses.sh [redis|memory]
 #
 # Needs Node.js 20 or later, and npm. tests/packages.sh installs the packages.
 set -eu

@@ -16,9 +16,9 @@ cd "$(dirname "$0")/.."
 
 store=${1:-redis} is_long=${2:-}
 agents=0.24.0
-# The model's replies, in the order of the requests. The model calls the counter once per response, unless the text says
-# hello or asks for the weather.
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
+# The model's replies, in the order of the requests. $count is two replies: a call of the counter tool, and the text
+# after the tool's result.
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
@@ -60,7 +60,7 @@ drive() {
 check_client() {
     drive "$1" all "$address" "$away_address" "$limited_address"
     conversation=$(drive "$1" create "$address")
-    # two concurrent processes, each with its own replica if the store is Redis
+    # run two processes in parallel, each with its own replica if the store is Redis
     drive "$1" add "$address" "$conversation" even &
     even=$!
     drive "$1" add "$replica_address" "$conversation" odd &
@@ -104,7 +104,7 @@ fill_tests() {
 }
 
 cached "openai-agents-$agents-tests" fill_tests
-# Skips the tests for lost acknowledgements: they expect function calls without a status, but conversations add one.
+# Skips the tests for lost acknowledgements, because they expect calls without a status, but the server adds a status.
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai

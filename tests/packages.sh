@@ -24,8 +24,8 @@ cached() {
     [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
 }
 
-# Creates the file `installed` last. A directory without this file is left over from an interrupted run. Installers
-# print to standard error, because a test may compare the standard output.
+# Creates the file `installed` last, so that a directory without this file is recognized as incomplete. Sends the
+# installer's output to standard error, because a test may compare its standard output.
 fill() {
     [ ! -e "$entry/installed" ] || return 0
     rm -rf "$entry"
@@ -93,8 +93,8 @@ fill_locked() {
     npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
 }
 
-# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules (default: DIRECTORY), as hard
-# links if possible. If `npm ci` replaces node_modules, the cache does not change.
+# link_locked DIRECTORY [TARGET]: installs the packages of DIRECTORY/package-lock.json into TARGET/node_modules
+# (default: DIRECTORY/node_modules), as hard links if possible. `npm ci` in TARGET does not change the cache.
 link_locked() {
     install_locked "$1"
     locked target/packages.lock fill_modules "${2:-$1}/node_modules"

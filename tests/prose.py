@@ -1,6 +1,6 @@
-"""Checks the style of pages, comments and texts: python3 tests/prose.py [PATH...]
+"""Checks the style of pages, comments and program messages: python3 tests/prose.py [PATH...]
 
-Joins wrapped lines to sentences, and ignores case. A text that passes may still be bad English.
+Joins wrapped lines to sentences, and ignores case. A sentence that passes the checks may nevertheless be bad English.
 """
 
 import io

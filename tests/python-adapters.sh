@@ -32,7 +32,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-# test_store FRAMEWORK AGE STORE: runs the project's own tests, then the published suite.
+# test_store FRAMEWORK AGE STORE: runs the project's own tests, then the suite that the framework publishes, if any.
 test_store() {
     run=$work/adapters-$1-$3
     rm -rf "$run"
@@ -53,7 +53,7 @@ test_framework() {
     install_wheel "$1-$2" "$newest" $(cat "$package/tests/adapters/$1/$2.txt")
     status=0
     for store in $stores; do
-        # run in the background, because `set -e` then stops at the first failure
+        # run in the background, where `set -e` applies; the shell ignores `set -e` in a function call before `||`
         test_store "$1" "$2" "$store" >"$work/adapters-$1-$store.log" 2>&1 &
         eval "${store}_tests=\$!"
     done

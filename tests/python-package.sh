@@ -16,7 +16,7 @@ package=$PWD/clients/python
 work=$PWD/target/python
 mkdir -p "$work"
 
-# python_of VERSION: prints the path of Python VERSION if it is installed. Runs the program to check, because pyenv puts
+# python_of VERSION: prints the path of Python VERSION if it is installed. Runs Python as a check, because pyenv puts
 # shims for missing versions on the PATH.
 python_of() {
     if "python$1" -c '' 2>/dev/null; then

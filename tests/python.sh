@@ -3,7 +3,7 @@
 #
 #   tests/python.sh [redis]   the newest Python, with a redis-server
 #   tests/python.sh memory    the newest Python, with the embedded store
-#   tests/python.sh long      all supported Pythons, with both stores
+#   tests/python.sh long      all supported versions of Python, with both stores
 #
 # Skips Python versions that are not installed. Fails if no version is installed.
 set -eu

@@ -126,7 +126,7 @@ def check_bill(path):
     assert fault is None, fault
     bill = json.loads(text)
     names = {component["name"] for component in bill["components"]}
-    # the first three are part of the program; only tests or builds need the others
+    # the program contains the first three crates; only tests or builds need the last three crates
     assert {"actix-web", "redis", "threadkeep-domain"} <= names and not names & {"proptest", "serde_derive", "cc"}
     refs = {component["bom-ref"] for component in bill["components"]}
     for component in bill["components"]:

@@ -3,8 +3,8 @@
 usage: tests/run.py quick|common|long
 
 A stage starts when its `after` stages have passed and enough cores are free. When a stage ends, its output is printed;
-target/logs also has it. If a stage fails, the stages that depend on it do not run. A stage that has passed is skipped
-as long as its inputs are unchanged, except in the long form. target/times.tsv lists the times.
+target/logs also contains the output. If a stage fails, the stages that depend on it do not run. A stage that has passed is
+skipped as long as its inputs are unchanged, except in the long form. target/times.tsv lists the times.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ SKIPPED = 77
 LOAD_MAX = 2
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANUP_SECONDS = 60
-# Time limit for a stage, in seconds. A stage that exceeds it fails.
+# Time limit for a stage, in seconds. A stage that takes longer fails.
 LIMIT_SECONDS = 5_400
 # Number of lines to print again from the end of each failed stage's output.
 LAST_LINES = 40
@@ -32,9 +32,9 @@ LAST_LINES = 40
 
 @dataclass(frozen=True)
 class Stage:
-    """A command of the test run.
+    """A stage of the test run, which is one command.
 
-    `cores` is the load of the command, see `LOAD_MAX`. `after` names the stages that must pass first. `inputs` are the files
+    `cores` is the load that the command causes (see `LOAD_MAX`). `after` names the stages that must pass first. `inputs` are the files
     and folders that determine the outcome. A stage without inputs always runs.
     """
 

@@ -1,4 +1,4 @@
-"""Shortens the wait of requests for a turn, which would otherwise take half a minute each."""
+"""Limits the time that a request waits for a turn (a lease on a thread) to a second, instead of up to half a minute."""
 
 import schemathesis
 

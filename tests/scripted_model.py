@@ -1,5 +1,5 @@
-"""Runs an application that uses a scripted model through OpenAI's and Anthropic's libraries. Runs its tool calls on the
-replicas in turn: scripted_model.py API_KEY SERVER...
+"""Runs an application that uses a scripted model through OpenAI's and Anthropic's libraries. Sends the model's tool
+calls to the replicas in turn: scripted_model.py API_KEY SERVER...
 """
 
 import itertools
@@ -29,8 +29,8 @@ def value(results):
     return results[-1]["value"] if results[-1].get("found") else None
 
 
-# The model's action at each step after a user message. The model receives only the results of its tools, not earlier
-# messages.
+# The model's actions after each user message, in order. An action gets only the results of the tool calls since that
+# message, not earlier messages.
 SCRIPT = {
     "Remember that I like metric units.": [
         lambda results: call_tool("kv_write", key="user/units", value="metric"),
@@ -91,7 +91,7 @@ SCRIPT = {
 
 
 class Model(BaseHTTPRequestHandler):
-    """The part of OpenAI's and Anthropic's chat APIs that their libraries use."""
+    """Serves the parts of OpenAI's and Anthropic's chat APIs that the libraries of these providers use."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -1,5 +1,5 @@
 # Starts private servers, and installs packages for tests. Other test scripts source this file from the project's root
-# directory, after `set -eu`. This file sets their EXIT trap. Set THREADKEEP_BIN to test a program other than
+# directory, after `set -eu`. This file sets the EXIT trap. Set THREADKEEP_BIN to test a program other than
 # target/debug/threadkeep.
 #
 # shellcheck shell=sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Verifies deploy/threadkeep.service with systemd-analyze. Replaces the program's path with a path that exists.
+# Verifies deploy/threadkeep.service with systemd-analyze. Replaces the program's path, because the path must exist.
 set -eu
 
 cd "$(dirname "$0")/.."

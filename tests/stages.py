@@ -31,7 +31,7 @@ FILES = [
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
     Stage("Workflows", "tests/workflow.sh", cores=0.3),
-    # Check only the syntax, because building these peers would take as long as all other stages.
+    # Check only the syntax of these servers for benchmarks, because builds would take as long as all other stages.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
     Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
 ]
@@ -74,7 +74,7 @@ CLUSTER = [
     suite("Backup and restore", "backup.sh"),
 ]
 
-# The inputs of the release files, except the program, which the release script only packs.
+# The files that determine the release files. The program is not listed, because the release script only packs it.
 RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
 
 RELEASES = [
@@ -132,7 +132,7 @@ QUICK = [
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
-# Stages that the long run omits, because their long forms include them and use the same folders.
+# Stages that the long run replaces with long forms, which include the same tests and use the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Framework stores in Python", "The TypeScript package", "Unusual requests",
     "Another store version",

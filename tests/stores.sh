@@ -6,7 +6,7 @@
 #
 # Each version from Debian has its own directory and its own C library. A wrapper starts its programs with the loader of
 # that library, so programs of a newer Debian run on an older one. The script uses its own apt lists, and changes
-# nothing outside the cache. It exits with 77 if the version is no longer available.
+# nothing outside the cache. It exits with 77 if version NAME is unavailable.
 set -eu
 
 # NAME SOURCE: the source is a Debian release, or PyPI
@@ -95,7 +95,7 @@ from_debian() {
 
     mkdir "$work/done/lib"
     loader=$(find "$work/root" -name 'ld-linux-*.so.*' | head -n 1)
-    # the programs refer to some libraries by an absolute path, so search all directories with libraries
+    # some libraries have an absolute path in the programs, so search all unpacked directories that contain libraries
     path=$(find "$work/root" -name '*.so*' -printf '%h\n' | sort -u | paste -s -d :)
     cp -L "$loader" "$work/done/lib/loader"
     for program in server cli; do

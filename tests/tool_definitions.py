@@ -1,5 +1,6 @@
-"""Checks the server's tool definitions and results against the types of OpenAI's and Anthropic's libraries:
-tool_definitions.py URL API_KEY
+"""Checks the server's tool definitions and results against the types in the libraries of OpenAI and Anthropic.
+
+Usage: tool_definitions.py URL API_KEY
 """
 
 import json
@@ -50,7 +51,7 @@ def post(path, body):
 
 
 def check_type(value, kind):
-    """Validates `value`. All members of `value` must belong to the type `kind`."""
+    """Asserts that `value` has the type `kind`, without members that `kind` does not define."""
     TypeAdapter(kind).validate_python(value)
     kinds = get_args(kind) or [kind]
     assert any(set(value) <= set(member.__annotations__) for member in kinds), value

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Uses unmodified Python packages to read all kinds of answers from the scripted upstream, which replaces a model
-# provider in tests. The answers include complete and streamed texts and calls, errors, and answers that fail midway.
+# provider in tests. The answers include complete and streamed text, tool calls, errors, and answers that fail midway.
 # The package openai reads chat completions and responses; anthropic reads messages.
 #
 # Needs python3 with venv; tests/packages.sh installs the packages.

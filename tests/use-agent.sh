@@ -29,7 +29,7 @@ drive() {
     node tests/use_agent.mjs "$1" "http://$2" "$npm" "$api_key" "$jwt_secret"
 }
 
-# two processes, each with its own replica if there are two replicas
+# run two processes in parallel, each with its own replica if there are two replicas
 drive create-even "$first_address" &
 even=$!
 drive create-odd "$listening" &

@@ -1,4 +1,4 @@
-"""Receives webhooks, and verifies each with a third-party library, including while the secret changes: webhooks.py URL
+"""Receives webhooks, and verifies each webhook with a third-party library. Also changes the secret: webhooks.py URL
 API_KEY
 """
 

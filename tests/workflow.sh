@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks .github/workflows with actionlint, and the shell commands in them with shellcheck.
+# Checks .github/workflows with actionlint, which runs shellcheck on the shell commands.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures how much the same work costs in threadkeep and in common alternatives. All of them use the same Redis. Writes
+# Measures the CPU time of the same work in threadkeep and in common alternatives, which all use the same Redis. Writes
 # RESULTS.md and peers.svg to this directory; see README.md.
 #
 #   benches/peers/run.sh [SECONDS [ROUNDS]]    default: 3 s for each result, and 3 rounds

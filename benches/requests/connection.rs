@@ -84,7 +84,7 @@ impl Connection {
         };
         let start = head + 4;
         if self.is_not_modified() {
-            // a 304 has no body, although its length header describes the content (RFC 9110, section 8.6)
+            // a 304 has no body, although its `content-length` may be that of the content (RFC 9110, section 8.6)
             return Ok(Some(start..start));
         }
         let length = self.header("content-length");

@@ -1,4 +1,4 @@
-//! The floor of all measurements: an actix handler that only returns bytes from memory.
+//! The floor (lower bound) for all measurements: an actix handler that only returns bytes from memory.
 
 use std::env;
 use std::io;

@@ -61,8 +61,8 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
     }
 }
 
-/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Each call receives a request
-/// number. The numbers start at `next`.
+/// Calls `ask` repeatedly on each connection for `time`, and waits for the last responses. Passes each call the number
+/// of its request. Numbers start at `next`.
 pub(super) async fn run_on_all<C>(
     connections: &mut [C],
     next: &Cell<usize>,

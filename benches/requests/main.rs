@@ -31,7 +31,7 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The server's allocator, so that the floor (a handler that does no work) is comparable with the server.
+/// The same allocator as the server's, so that the floor (a handler that does no work) is comparable with the server.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

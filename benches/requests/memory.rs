@@ -21,7 +21,7 @@ const CONNECTING_MAX: usize = 100;
 const STATE_BYTES: usize = 10 * 1024;
 const STARTS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time for the server to park idle connections (2 s), and for the allocator to return the freed memory (10 s).
+/// Time for the server to free memory of idle connections (2 s), and for the allocator to return that memory (10 s).
 const SETTLE: Duration = Duration::from_secs(15);
 
 pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Box<dyn Error>> {

@@ -15,7 +15,7 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// Creates `count` threads. Each thread has as many messages as a push keeps.
+    /// Creates `count` threads. Each thread has the maximum number of messages, so a push removes the oldest one.
     pub(super) async fn over(count: usize, server: SocketAddr) -> io::Result<Self> {
         let ids = threads(server, count, |n| messages(n, MESSAGES)).await?;
         Ok(Self {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Linux reports process times in units of 10 ms, regardless of its tick rate (`USER_HZ`, see time(7) and proc(5)).
+/// Linux reports process times in units of 10 ms (`USER_HZ`, see time(7) and proc(5)), whatever the kernel's tick rate.
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the process, and waits until it is listening. Its output goes to the file `name`.
+    /// Starts the process, and waits until it is listening. Redirects its output to the file `name`.
     pub(super) fn start(command: Command, address: SocketAddr, name: &str) -> io::Result<Self> {
         let mut process = Self::spawn(command, address, name)?;
         let start = Instant::now();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use super::connection::Connection;
 use super::request::request;
 
-/// Minimum share of reads that must hit or miss as expected. A few cannot, such as the first read of each thread.
+/// Minimum share of reads that must hit or miss as expected. A few differ, because a thread's first read always misses.
 const EXPECTED_SHARE_MIN: f64 = 0.98;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -11,8 +11,8 @@ use super::scenario::{MESSAGES, Scenario, THREADS, messages, ten_values, threads
 const LARGE_THREADS: usize = 100;
 const LARGE_VALUES: usize = 64;
 
-/// Cache sizes at which every read misses if threads are read in turn. Any single thread fits into the cache, but no
-/// more than a fifth of all threads fit at the same time.
+/// Cache sizes so small that every read misses if threads are read in turn. Any single thread fits into the cache, but
+/// at most a fifth of all threads fit at the same time.
 const SMALL_FOR_KEYS: &str = "262144";
 const SMALL_FOR_MESSAGES: &str = "2097152";
 const SMALL_FOR_LARGE: &str = "5242880";

@@ -71,7 +71,7 @@ impl Redis {
         text.parse().map_err(io::Error::other)
     }
 
-    /// Returns the CPU time of all threads of the Redis process. `INFO` reports microseconds.
+    /// Returns the CPU time of the Redis process, including all its threads. `INFO` has a resolution of 1 µs.
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         let text = self.ask("INFO cpu")?;
         let seconds = text.lines().filter_map(|line| match line.split_once(':') {

@@ -1,4 +1,4 @@
-//! Measures the read caches of three replicas that read and write the same threads: hit rates, savings and memory use.
+//! Measures the read caches of three replicas that read and write the same threads: hit rates, CPU and memory use.
 
 use std::error::Error;
 use std::io;
@@ -19,7 +19,7 @@ use super::schedule;
 pub(super) const MODE: &str = "replicas";
 
 const REPLICAS: usize = 3;
-/// Number of requests per thread before the measurement. They fill the caches.
+/// Number of requests per thread that fill the caches before the measurement.
 const WARM_UP_REQUESTS: usize = 10;
 const SLICE: Duration = Duration::from_millis(500);
 

@@ -35,7 +35,7 @@ impl Row {
     }
 }
 
-/// Formats the rows as a Markdown table. Each group contains the rows to compare, and starts with the floor.
+/// Formats the rows as a Markdown table. The first row of each group is the floor, a handler that does no work.
 pub(super) fn table(groups: &[Vec<Row>]) -> String {
     let mut table = String::from(
         "| request | server CPU, µs | the floor's | ratio | Redis CPU, µs | requests/s | p50, µs | p99, µs |\n\

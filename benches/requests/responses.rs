@@ -1,4 +1,4 @@
-//! Measures model responses: the cost of a step, the memory use of streams, and their effect on reads of state.
+//! Measures model responses: the CPU time of a step, the memory use of streams, and their effect on reads of state.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -101,7 +101,7 @@ async fn steps(redis: &Redis, responses: usize, time: Duration) -> Result<(), Bo
     Ok(())
 }
 
-/// Keeps `responses` responses running for `time`. Returns the number of completed responses.
+/// Keeps `responses` model responses in progress for `time`. Returns the number of completed responses.
 async fn run(server: SocketAddr, responses: usize, time: Duration) -> io::Result<usize> {
     let end = Instant::now() + time;
     let each = (0..responses).map(|_| async {
@@ -143,7 +143,8 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs `streams` streams before the measurement, so that the server has already allocated the memory they share.
+/// Runs `streams` streams before the measurement, so that the server has already allocated the memory that streams
+/// share.
 async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
@@ -155,7 +156,7 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
 
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    // each piece contains about one word, so sending the whole text would take four times as long as the measurement
+    // each piece contains about one word, so a stream would last four times as long as the measurement
     let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
     let text = "word ".repeat(words);
     let mut paces = (0..PACES).cycle();
@@ -211,7 +212,8 @@ fn direct(upstream: &Upstream) -> Vec<u8> {
     )
 }
 
-/// Starts clients that read streams, and waits until the upstream has received all requests. Drop the set to stop them.
+/// Starts clients that read streams, and waits until the upstream has received all requests. Drop the set to stop the
+/// clients.
 async fn streams_of(
     address: SocketAddr,
     request: &[u8],

@@ -21,12 +21,12 @@ pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) requests: Vec<Vec<u8>>,
     pub(super) floor: Answer,
-    /// A cache size at which every read misses. `None` if the requests read no content.
+    /// A cache size so small that every read misses. `None` if the requests do not read content.
     pub(super) small_cache: Option<&'static str>,
 }
 
 impl Scenario {
-    /// Creates a scenario whose requests read no content and have short responses.
+    /// Creates a scenario of requests that do not read content and have short responses.
     fn new(name: &str, requests: Vec<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
@@ -70,7 +70,7 @@ pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
     Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
-/// Returns scenarios that write to owned threads. Each name begins with the name of the same scenario without an owner.
+/// Returns scenarios for threads with an owner. Each name begins with the name of the same scenario without an owner.
 pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
@@ -109,7 +109,7 @@ fn merge((n, id): (usize, &String)) -> Vec<u8> {
     request("PATCH /v1/threads/current/state", Some(id), &body)
 }
 
-/// Returns scenarios for data that is not part of a thread's state. Old builds may not support all of the requests.
+/// Returns scenarios for data that is not part of a thread's state. Old servers may not support all of these requests.
 pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let ids = threads(server, THREADS, |_| String::new()).await?;
     let call = |line, body: &dyn Fn(usize) -> String| {
@@ -146,7 +146,7 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     ])
 }
 
-/// Returns named lists of requests that an Agentuity runtime process sends over its socket. Omits the request ids.
+/// Returns named lists of requests, without their ids, that an Agentuity runtime process sends over its socket.
 pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, Vec<String>); 2]> {
     let ids = threads(server, THREADS, ten_values).await?;
     let id = |signed: &String| signed.split(';').next().unwrap_or_default().to_owned();

@@ -18,8 +18,8 @@ struct Schedule {
     count: usize,
 }
 
-/// Sends `per_second` requests per second for `time`, and waits for the last responses. Measures latency from the time
-/// at which a request was due, so that it includes any wait for a free connection, as it does for a real client.
+/// Sends `per_second` requests per second for `time`, and waits for the last responses. Latency is measured from the
+/// time when a request was due, so that it includes any wait for a free connection, as it does for a real client.
 pub(super) async fn run<R: Requests + ?Sized>(
     load: &mut Load<'_, R>,
     per_second: f64,
@@ -31,7 +31,7 @@ pub(super) async fn run<R: Requests + ?Sized>(
         count: (per_second * time.as_secs_f64()) as usize,
     };
     let due = Arc::new(Semaphore::new(0));
-    // uses a thread, because the runtime's timers fire up to a millisecond late, longer than most requests take
+    // uses a thread, because the runtime's timers may be a millisecond late, and most requests take less than that
     let pacer = thread::spawn({
         let due = Arc::clone(&due);
         move || schedule.release(&due)

@@ -1,4 +1,4 @@
-//! Load from one WebSocket with many requests in flight, like that of an Agentuity runtime process.
+//! Load from one WebSocket with many requests in flight, like the load from an Agentuity runtime process.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -77,7 +77,7 @@ impl Socket {
         self.stream.write_all(&frame).await
     }
 
-    /// Returns the slot of the next response, if the response has an id. Fails if the response is not a success.
+    /// Returns the id of the next response, or `None` if it has no id. Fails if the response is not a success.
     async fn answer(&mut self) -> io::Result<Option<usize>> {
         loop {
             let Some((kind, payload)) = self.frame() else {

@@ -16,7 +16,7 @@ pub(super) struct Subject<'a> {
     name: String,
     load: Source<'a>,
     process: &'a Process,
-    /// Expected outcome of reads: cache hits or cache misses. `None` allows both.
+    /// Expected outcome of reads: cache hits or cache misses. `None` if reads may hit or miss.
     expected: Option<Expected>,
     outcome: Outcome,
     server_cpu: Duration,

@@ -4,7 +4,7 @@ import { forgetPlayground } from "./pages/playground.js";
 import { forgetThreads } from "./pages/threads/page.js";
 import { session } from "./session.js";
 
-// When the API key is gone, drops all data that the console has read with it.
+// When the session ends, discards all data that the console has read with the API key.
 effect(() => {
   if (session.value) return;
   forgetThreads();

@@ -2,8 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
 /**
- * Number of hash digits in an address. Addresses contain a SHA-256 hash instead of an ID, because browsers store and
- * sync addresses. Log lines of the service contain the first 8 digits.
+ * Number of hash digits in a page's URL. URLs contain a SHA-256 hash instead of an ID, because browsers store and sync
+ * URLs. The first 8 digits, which the service writes to its log, also work in a URL.
  */
 const DIGITS = 16;
 const DIGITS_MIN = 8;
@@ -32,7 +32,7 @@ export function isHash(text: string): boolean {
   return new RegExp(`^[0-9a-f]{${DIGITS_MIN},${DIGITS}}$`).test(text);
 }
 
-/** Returns whether a text has the format of a thread ID. Only such texts may become part of a path. */
+/** Returns whether `text` has the format of a thread ID, and may therefore become part of a path. */
 export const isThreadId = (text: string) => /^thrd_[a-zA-Z0-9]{27,59}$/.test(text);
 
 export const hrefOfThread = (id: string, part = "") => `#/threads/${remember(id)}${part && "/" + part}`;

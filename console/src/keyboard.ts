@@ -21,7 +21,7 @@ export const activeKeys = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed(
 
 interface List {
   length: number;
-  /** Moves the focus by `step` lines. Returns false if the list has no such line. */
+  /** Moves the focus by `step` lines. Returns false if that line does not exist. */
   move: (step: number) => boolean;
 }
 

@@ -1,6 +1,6 @@
 import { base } from "./api/request.js";
 
-/** Includes the URL of the service, because several services may share an origin and its storage. */
+/** Contains the service's URL, because services with the same origin share their session storage. */
 const STORAGE_KEY = `threadkeep-console-key ${base}`;
 
 export function storedKey(): string | undefined {

@@ -21,7 +21,7 @@ test("events appear as they happen, and one opens as JSON", async () => {
   const page = await open();
 
   const id = await newThread(server, { state: { a: 1 } });
-  // the server starts to log updates a few seconds after the first listener requests them
+  // repeats the update, because the server starts to log updates a few seconds after the first listener requests them
   await until("an update is seen", async () => {
     await api(server, "POST", `/v1/threads/${id}/state/n/increment`, { by: 1 });
     return (await rows(page).filter({ hasText: "thread.updated" }).count()) > 0;

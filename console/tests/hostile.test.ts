@@ -139,7 +139,7 @@ async function longestStall(page: Page, act: () => Promise<unknown>): Promise<nu
   return own.reduce((longest, { tdur }) => Math.max(longest, tdur! / 1_000), 0);
 }
 
-/** Maximum stall on slow machines. On other machines, stalls last less than half a second. */
+/** Maximum stall. The limit is for slow machines; on fast machines, stalls last less than half a second. */
 const STALL_MAX_MS = 3_000;
 
 test("a state of 1 MiB does not make the page stall", async () => {
@@ -173,7 +173,7 @@ test("a state of 1 MiB does not make the page stall", async () => {
 test("a list of 100,000 threads does not make the page stall", { skip: STORE !== "redis" && "the store makes no difference" }, async () => {
   const context = await newContext();
   const page = await openConsole(server, "#/events", API_KEY, context);
-  // fakes the lists in their real format and size, because creating 100,000 threads would take minutes
+  // fakes the thread lists in their real format and size, because creating 100,000 threads would take minutes
   const total = 100_000;
   await page.route("**/v1/threads?*", (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
@@ -206,7 +206,7 @@ test("a list of 100,000 threads does not make the page stall", { skip: STORE !==
       },
       600_000,
     );
-    // scrolls again, because the last step may have loaded after the last scroll
+    // scrolls to the end again, because the last threads may have loaded after the previous scroll
     await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
     await page.getByText("Thread 99999").waitFor();
     await page.keyboard.press("k");

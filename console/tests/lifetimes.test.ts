@@ -5,7 +5,7 @@ import { API_KEY, api, newThread, noErrors, openConsole, pageOf, startServer, un
 
 afterEach(noErrors);
 
-/** Waits until the page shows the key. Fails if the thread ends first. */
+/** Waits until the page shows the key `a`. Fails if the thread ends first. */
 async function isShown(page: Page): Promise<void> {
   await line(page, '"a"').or(page.getByText("This thread has ended")).first().waitFor();
   assert.equal(await line(page, '"a"').count(), 1);
@@ -24,7 +24,7 @@ const onBriefThread = (check: (thread: BriefThread) => Promise<void>) =>
     const server = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
     const id = await newThread(server);
     const page = await openConsole(server, pageOf(id, "state"));
-    // writes again, because opening the page may take longer than the TTL
+    // recreates the thread if it has expired, because opening the page may take longer than the TTL
     await api(server, "PUT", `/v1/threads/${id}/state/a`, "1");
     await isShown(page);
     await check({ server, id, page, ttlSeconds });
@@ -70,7 +70,7 @@ test("a page reconnects when the server has restarted", async () => {
 
   await page.locator(".status.on").waitFor();
   await page.locator(".banner").waitFor({ state: "detached" });
-  // with the memory store, this write creates the thread again, because the restart has deleted the thread
+  // the memory store loses the thread in the restart, so this write creates the thread again
   await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
   await line(page, '"b"').waitFor();
 });
@@ -85,7 +85,7 @@ test("a tab asks for a key if the restarted server does not accept its key", asy
   await own.stop();
   const other = await startServer({ ...settings, THREADKEEP_LISTEN: new URL(own.url).host });
   assert.ok(other);
-  // the page asks for an API key after this click, or after one of its own calls
+  // the click may fail, because the page may have asked for a key already, after a rejected call of its own
   await page.getByRole("button", { name: "Refresh" }).click({ timeout: 5_000 }).catch(() => {});
 
   await page.getByLabel("API key").waitFor();

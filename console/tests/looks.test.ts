@@ -1,4 +1,4 @@
-/** Checks each page with axe, and takes screenshots in two sizes and two themes. Serious violations fail the test. */
+/** Checks each page with axe, and takes screenshots in two sizes and two themes. Serious violations fail. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

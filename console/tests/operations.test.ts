@@ -90,8 +90,8 @@ test("the page shows when an endpoint fails, and when it recovers", async () => 
 });
 
 test("failed deliveries are listed page by page and replayed", async () => {
-  // Fakes the server's responses, because a real server gives up on a delivery only after a day, and no setting
-  // shortens that time. `tests/it/webhooks/failed.rs` tests the real server.
+  // Fakes the server's responses, because a real server retries a failing delivery for a day, and no setting shortens
+  // that time. `tests/it/webhooks/failed.rs` tests the real server.
   const { id } = await api<{ id: string }>(server, "POST", "/v1/webhooks", { url: "http://127.0.0.1:9/", events: ["thread.created"] });
   const failed = (n: number) => ({
     event_id: `evt_${String(n).padStart(26, "0")}`,
@@ -152,7 +152,7 @@ test("an ended thread is found in the archives and restored", async () => {
   await page.getByText("Archived words").waitFor();
   await page.getByText('{"kept":true}').waitFor();
   await page.getByRole("button", { name: "Restore" }).click();
-  // restoring fails while the tombstone of the destroyed thread still blocks the ID
+  // the restore fails while the destroyed thread's tombstone, a temporary marker, blocks the ID
   await dialog(page).getByRole("button", { name: "Restore" }).click();
   await until("it is restored, or rejected with the error of the service", async () => (await page.getByRole("heading", { name: `Thread ${id}` }).count()) + (await dialog(page).getByText("thread_destroyed").count()) > 0);
 });
@@ -228,7 +228,7 @@ test("the overview counts the threads of the store, and states the start of othe
   });
   assert.equal(await tile("Threads ended since the start"), "1");
   await page.getByRole("img", { name: /^Threads, now: threads 1/ }).waitFor();
-  // if no pointer is on a plot, its legend shows the newest values, with a 24-hour time
+  // while the pointer is not on a plot, its legend shows the newest values, with the time in 24-hour format
   const plot = page.locator(".plot", { hasText: "State sizes after writes" });
   await until("the legend has the sizes of states", async () => {
     await api(own, "PUT", `/v1/threads/${ids[0]}/state/n`, "1");

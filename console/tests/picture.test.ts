@@ -9,7 +9,7 @@ import { differenceOf } from "./support/pictures.js";
 const SCREENSHOTS = process.env["SCREENSHOTS"]!;
 const TAKEN = join(SCREENSHOTS, STORE, "picture.png");
 const PUBLISHED = join(SCREENSHOTS, "../../../docs/console.png");
-/** Maximum share of inked blocks that may differ. A different font changes up to 8 %, a different tab at least 47 %. */
+/** Maximum share of non-empty blocks that may differ. Another font changes up to 8 %, a different tab at least 47 %. */
 const DIFFERENCE_MAX = 0.25;
 
 let server: Server;

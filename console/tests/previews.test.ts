@@ -79,7 +79,7 @@ test("a list of 30 threads with previews does not extend their lifetimes", async
   }
   const endOf = async (id: string) => Date.parse((await api<{ expires_at: string }>(server, "GET", `/v1/threads/${id}?peek=true`)).expires_at);
   const ends = await Promise.all(ids.map(endOf));
-  // from now on, the test detects any read that extends a lifetime, because the expiry would move by seconds
+  // waits, so that a read that extends a lifetime would move the expiry by at least 3 s, which the test can detect
   const latest = Math.max(...ends);
   await until("the newest thread is 3 s old", async () => latest - Date.now() < 3_597_000);
   const page = await openConsole(server, "#/events");
@@ -94,11 +94,11 @@ test("a list of 30 threads with previews does not extend their lifetimes", async
   assert.ok(reads.length >= 30, `${reads.length} reads`);
   assert.deepEqual(reads.filter(({ searchParams }) => searchParams.get("peek") !== "true").map(String), []);
   const after = await Promise.all(ids.map(endOf));
-  // a store may report an expiry that is a few milliseconds off
+  // the expiry that a store reports may vary by a few milliseconds
   for (const [i, end] of after.entries()) assert.ok(Math.abs(end - ends[i]!) < 500, `thread ${i}: ${end - ends[i]!} ms`);
 });
 
-/** State reads of a page. Each read waits until the test releases it. */
+/** Counts a page's reads of thread states. All reads wait until the test sets `isReleased`. */
 interface Reads {
   begun: number;
   aborted: number;

@@ -7,7 +7,7 @@ import { API_KEY, STORE, type Server, api, newThread, noErrors, openConsole, sta
 import { startBalancer } from "./support/balancer.js";
 
 const EVENTS = "a-listening-secret-of-the-tests-that-is-long-enough";
-/** Key prefix that two replicas share in Redis. With the memory store, two independent servers act as replicas. */
+/** Key prefix of both replicas in Redis. With the memory store, two servers with separate data act as replicas. */
 const shared = { THREADKEEP_KEY_PREFIX: `balanced${process.pid}` };
 const settings = {
   ...(STORE === "redis" ? shared : {}),
@@ -54,7 +54,7 @@ test("every line has a value at each point", async () => {
   const legend = page.locator(".plot", { hasText: "Requests by replica" }).locator(".u-legend");
   const drawn = new Set<string>();
 
-  // points of the replicas and points of the total may have different times
+  // a point has a value on each line only if the replicas and their total were plotted for the same time
   await until("four points in a row have a value on each line", async () => {
     if ((await legend.count()) === 0) return false;
     const [time, ...values] = await legend.locator(".u-value").allTextContents();

@@ -63,7 +63,7 @@ test("a list is filtered by owner and by metadata", async () => {
   await page.getByText("No thread fits.").waitFor();
 });
 
-/** Fakes lists of threads, because creating that many threads would take minutes. */
+/** Fakes `pages` pages of the thread list, because creating enough threads would take minutes. */
 async function fakeLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
   const requests = { count: 0 };
   await page.route("**/v1/threads?*", (route) => {

@@ -38,8 +38,17 @@ class Sample:
     cpu: list[float]
     """Seconds of CPU per master."""
     calls: list[int]
-    """Calls of scripts and commands per master, as the clients sent them."""
+    """Commands per master, including those that scripts call."""
     connections: list[int]
+    server_cpu: float
+    """Seconds of CPU of all replicas."""
+
+
+@dataclass
+class Service:
+    ports: list[int]
+    processes: list[int]
+    """Process ids."""
 
 
 def free_port() -> int:
@@ -97,10 +106,10 @@ def is_answering(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def replicas(masters: list[int], count: int) -> Iterator[list[int]]:
+def replicas(masters: list[int], count: int) -> Iterator[Service]:
     with contextlib.ExitStack() as stack:
-        ports = [free_port() for _ in range(count)]
-        for port in ports:
+        service = Service([free_port() for _ in range(count)], [])
+        for port in service.ports:
             settings = {
                 "THREADKEEP_REDIS_URL": f"redis+cluster://127.0.0.1:{masters[0]}",
                 "THREADKEEP_LISTEN": f"127.0.0.1:{port}",
@@ -112,9 +121,10 @@ def replicas(masters: list[int], count: int) -> Iterator[list[int]]:
             process = subprocess.Popen([PROGRAM, "serve"], env=os.environ | settings, stdout=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)
-        for port in ports:
+            service.processes.append(process.pid)
+        for port in service.ports:
             wait_until(lambda port=port: is_ready(port), "a replica")
-        yield ports
+        yield service
 
 
 def is_ready(port: int) -> bool:
@@ -123,20 +133,24 @@ def is_ready(port: int) -> bool:
     return False
 
 
-def sample(masters: list[int]) -> Sample:
+def process_cpu(process: int) -> float:
+    stat = pathlib.Path(f"/proc/{process}/stat").read_text()
+    user, system = stat.rpartition(") ")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def sample(masters: list[int], service: Service) -> Sample:
     cpu, calls, connections = [], [], []
     for port in masters:
         used = info(port, "cpu")
         cpu.append(float(used["used_cpu_sys"]) + float(used["used_cpu_user"]))
         calls.append(int(info(port, "stats")["total_commands_processed"]))
         connections.append(int(info(port, "clients")["connected_clients"]) - 1)
-    return Sample(time.monotonic(), cpu, calls, connections)
+    return Sample(time.monotonic(), cpu, calls, connections, sum(map(process_cpu, service.processes)))
 
 
-def request(method: str, path: str, thread: str | None = None, body: str = "", accept: str = "*/*") -> bytes:
+def request(method: str, path: str, body: str = "", accept: str = "*/*") -> bytes:
     head = [f"{method} {path} HTTP/1.1", "host: localhost", f"authorization: Bearer {SECRET}", f"accept: {accept}"]
-    if thread:
-        head.append(f"x-thread-id: {thread}")
     if body:
         head += ["content-type: application/json", f"content-length: {len(body)}"]
     return "\r\n".join([*head, "", body]).encode()
@@ -173,26 +187,27 @@ async def send_all(ports: list[int], requests: list[bytes], seconds: float | Non
     return sum(map(len, parts)), [body for part in parts for body in part]
 
 
-def report(name: str, before: Sample, after: Sample, requests: int = 0, predicted: float | None = None) -> None:
+def report(name: str, before: Sample, after: Sample, requests: int, predicted: float) -> None:
     seconds = after.at - before.at
     cpu = [(end - start) / seconds for start, end in zip(before.cpu, after.cpu, strict=True)]
     calls = [(end - start) / seconds for start, end in zip(before.calls, after.calls, strict=True)]
     mean, largest = sum(cpu) / len(cpu), max(cpu)
-    model_text = "" if predicted is None else f"{predicted * 100:.2f} %"
+    server = f"{(after.server_cpu - before.server_cpu) / requests * 1e6:.1f}" if requests else ""
     print(
         f"| {len(cpu)} | {name} | {requests / seconds:,.0f} | {mean * 100:.2f} % | {largest * 100:.2f} % "
-        f"| {model_text} | {sum(calls) / len(calls):,.0f} | {max(after.connections)} |",
+        f"| {predicted * 100:.2f} % | {sum(calls) / len(calls):,.0f} | {max(after.connections)} | {server} |",
         flush=True,
     )
 
 
-def measure(masters: list[int], ports: list[int], seconds: float) -> None:
+def measure(masters: list[int], service: Service, seconds: float) -> None:
+    ports = service.ports
     shape = model.Deployment(masters=len(masters), replicas=len(ports), workers=1)
 
     def phase(name: str, action, load: model.Load) -> None:
-        before = sample(masters)
+        before = sample(masters, service)
         requests = action()
-        after = sample(masters)
+        after = sample(masters, service)
         rate = requests / (after.at - before.at)
         predicted = model.redis_cpu(shape, load.at_rate(rate))
         report(name, before, after, requests, predicted)
@@ -203,6 +218,22 @@ def measure(masters: list[int], ports: list[int], seconds: float) -> None:
 
     time.sleep(5)
     phase("idle", idle, model.Load())
+    messages = [{"role": "user", "content": "x" * 180} for _ in range(10)]
+    state = json.dumps({"state": {"messages": messages}})
+    create = [request("POST", "/v1/threads", body=state)] * THREADS
+    before = sample(masters, service)
+    created, bodies = asyncio.run(send_all(ports, create, None))
+    after = sample(masters, service)
+    rate = created / (after.at - before.at)
+    report("create", before, after, created, model.redis_cpu(shape, model.Load(creates=rate)))
+    threads = [json.loads(body)["id"] for body in bodies]
+
+    push_body = json.dumps({"value": messages[0]})
+    push = [request("POST", f"/v1/threads/{thread}/state/messages/push?max_records=20", push_body) for thread in threads]
+    read = [request("GET", f"/v1/threads/{thread}/state") for thread in threads]
+    phase("push", lambda: asyncio.run(send_all(ports, push, seconds))[0], model.Load(pushes=1))
+    phase("read", lambda: asyncio.run(send_all(ports, read, seconds))[0], model.Load(reads=1))
+    # last, because writes cost more for a minute after somebody has read all events
     with contextlib.ExitStack() as stack:
         for port in ports:
             stream = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -210,23 +241,6 @@ def measure(masters: list[int], ports: list[int], seconds: float) -> None:
             stream.recv(1)
         time.sleep(2)
         phase("each replica reads all events", idle, model.Load(event_readers=len(ports)))
-    time.sleep(5)
-
-    messages = [{"role": "user", "content": "x" * 180} for _ in range(10)]
-    state = json.dumps({"state": {"messages": messages}})
-    create = [request("POST", "/v1/threads", body=state)] * THREADS
-    before = sample(masters)
-    created, bodies = asyncio.run(send_all(ports, create, None))
-    after = sample(masters)
-    rate = created / (after.at - before.at)
-    report("create", before, after, created, model.redis_cpu(shape, model.Load(creates=rate)))
-    threads = [json.loads(body)["thread_id"] for body in bodies]
-
-    path = "/v1/threads/current/state"
-    push = [request("POST", f"{path}/messages/push?max_records=20", thread, json.dumps({"value": messages[0]})) for thread in threads]
-    read = [request("GET", path, thread) for thread in threads]
-    phase("push", lambda: asyncio.run(send_all(ports, push, seconds))[0], model.Load(pushes=1))
-    phase("read", lambda: asyncio.run(send_all(ports, read, seconds))[0], model.Load(reads=1))
 
 
 def main() -> None:
@@ -235,11 +249,11 @@ def main() -> None:
     arguments.add_argument("--replicas", type=int, default=2, help="replicas of threadkeep")
     arguments.add_argument("--seconds", type=float, default=20, help="seconds per measurement")
     given = arguments.parse_args()
-    print("| masters | load | requests/s | CPU per master | largest | model | calls/s per master | connections per master |")
-    print("|--:|---|--:|--:|--:|--:|--:|--:|")
+    print("| masters | load | requests/s | CPU per master | largest | model | commands/s per master | connections per master | server, µs per request |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for masters in map(int, given.masters.split(",")):
-        with cluster(masters) as nodes, replicas(nodes, given.replicas) as ports:
-            measure(nodes, ports, given.seconds)
+        with cluster(masters) as nodes, replicas(nodes, given.replicas) as service:
+            measure(nodes, service, given.seconds)
 
 
 if __name__ == "__main__":

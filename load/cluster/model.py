@@ -16,16 +16,20 @@ BUCKETS = 256
 """Parts of the data, each with its own log. They are distributed evenly over the masters."""
 DAY = 86_400
 
-# Microseconds of Redis CPU per call if each call arrives alone. Calls that arrive together cost a third to a half of it.
-CREATE, PUSH, READ, END = 45, 34, 15, 40
-POLL = 1.3
+# Microseconds of Redis CPU per call if each call arrives alone, fitted to check.py on two shared cores. Calls that arrive
+# together cost a fifth to a third as much (benches/README.md).
+CREATE, PUSH, READ, END = 300, 95, 50, 150
+POLL = 6
 """Microseconds to read the end of one bucket's log. A replica with readers of all events does this 17 times a second."""
 POLLS_PER_SECOND = 17
 HEADS = 10
 """Microseconds to find the end of one bucket's log, once a second per replica with readers of all events."""
-REAP = 40
+REAP = 37
 """Microseconds to search one bucket for expired threads, once a second for all replicas together."""
-NODE_IDLE = 0.0012
+BUS, DELIVERY = 3, 1
+"""Microseconds to take part in one message between nodes, and to deliver one message to a subscriber. Redis sends each
+published message to all nodes, and each replica with waiting callers subscribes to one node."""
+NODE_IDLE = 0.0028
 """Share of a core that an idle master uses."""
 
 # Microseconds of CPU of the server per request.
@@ -65,6 +69,8 @@ class Load:
     pushes: float = 0
     reads: float = 0
     ends: float = 0
+    turn_waits: float = 0
+    """Turns that end while another caller waits for them."""
     event_readers: int = 0
 
     def at_rate(self, rate: float) -> "Load":
@@ -81,12 +87,13 @@ class Users:
     archive: float
     peak: float
     hottest: float
+    waits: float
 
     @property
     def load(self) -> Load:
         conversations = self.daily * self.conversations * self.peak / DAY
         messages = conversations * self.messages
-        return Load(creates=conversations, pushes=messages, reads=messages, ends=conversations)
+        return Load(creates=conversations, pushes=messages, reads=messages, ends=conversations, turn_waits=messages * self.waits)
 
     @property
     def threads(self) -> float:
@@ -95,7 +102,7 @@ class Users:
 
     @property
     def thread_bytes(self) -> float:
-        # the last messages of a conversation are as rare as the first, so most threads have their final size
+        # conversations are short, so most threads have their final size
         return interpolate(self.messages * self.message_bytes)
 
 
@@ -109,7 +116,9 @@ def redis_cpu(deployment: Deployment, load: Load) -> float:
     """Returns the share of a core that each master uses."""
     requests = load.creates * CREATE + load.pushes * PUSH + load.reads * READ + load.ends * END
     background = BUCKETS * (REAP + load.event_readers * (POLLS_PER_SECOND * POLL + HEADS))
-    return (requests + background) / 1e6 / deployment.masters + NODE_IDLE
+    deliveries = load.turn_waits * deployment.replicas * DELIVERY
+    per_master = (requests + background + deliveries) / deployment.masters + load.turn_waits * BUS
+    return per_master / 1e6 + NODE_IDLE
 
 
 def server_cpu(deployment: Deployment, load: Load) -> float:
@@ -128,12 +137,12 @@ def limits(deployment: Deployment, users: Users) -> dict[str, tuple[str, float]]
     load = replace(users.load, event_readers=deployment.replicas)
     memory = users.threads * users.thread_bytes / deployment.masters + connections(deployment) * CONNECTION_BYTES
     cpu, workers = redis_cpu(deployment, load), server_cpu(deployment, load)
-    polls = redis_cpu(deployment, Load(event_readers=deployment.replicas)) - NODE_IDLE
+    shared = redis_cpu(deployment, Load(event_readers=deployment.replicas, turn_waits=load.turn_waits))
     hottest = users.hottest * PUSH / 1e6 + cpu
     return {
         "memory of a master": (f"{memory / 1e9:.1f} GB", memory / deployment.redis_bytes),
         "CPU of a master": (f"{cpu:.1%}", cpu / CPU_MAX),
-        "of it, background work and polls of all replicas": (f"{polls:.1%}", polls / CPU_MAX),
+        "of it, background work, polls and notifications": (f"{shared:.1%}", shared / CPU_MAX),
         "CPU of the master with the hottest thread": (f"{hottest:.1%}", hottest / CPU_MAX),
         "CPU of a worker": (f"{workers:.1%}", workers / CPU_MAX),
         "connections of a master": (f"{connections(deployment):,}", connections(deployment) / CLIENTS_MAX),
@@ -164,13 +173,15 @@ def main() -> None:
     option("--archive", type=float, default=DAY, help="seconds that an ended thread is archived (archive_seconds)")
     option("--peak", type=float, default=3, help="requests per second at the peak, divided by the mean")
     option("--hottest", type=float, default=1_000, help="pushes per second to the busiest thread")
+    option("--waits", type=float, default=0.01, help="share of messages that wait for the turn of an earlier message")
     option("--masters", type=int, help="Redis masters")
     option("--replicas", type=int, help="replicas of threadkeep")
     option("--workers", type=int, default=4, help="workers of a replica")
     option("--redis-gb", type=float, default=12, help="GB for data per master")
     given = arguments.parse_args()
     users = Users(
-        given.users, given.conversations, given.messages, given.message_bytes, given.lifetime, given.archive, given.peak, given.hottest
+        given.users, given.conversations, given.messages, given.message_bytes, given.lifetime, given.archive, given.peak, given.hottest,
+        given.waits,
     )
     chosen = smallest(users, given.workers, given.redis_gb * 1e9)
     deployment = replace(chosen, masters=given.masters or chosen.masters, replicas=given.replicas or chosen.replicas)
@@ -183,6 +194,9 @@ def main() -> None:
         print(f"  {name:50} {text:>10}  {share:8.1%} of the limit")
     first = max(shares, key=lambda name: shares[name][1])
     print(f"\nFirst to reach its limit: {first}.")
+    failing = 1 / deployment.masters
+    print(f"While a master fails over, {failing:.1%} of the threads are unavailable: cluster-node-timeout and about 2 s more.")
+    print(f"Its successor then gets {connections(deployment):,} connections. Moving a master's data means copying {users.threads * users.thread_bytes / deployment.masters / 1e9:.1f} GB.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Sends the requests of a user, counts and times them, and checks the answers.
+//! Sends a simulated user's requests, counts and times the requests, and checks the answers.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::no_answer::NoAnswer;
 use crate::run::Run;
 
-/// Time limit for retrying a write. The service remembers an idempotency key for only a minute.
+/// Time limit for retrying a write. Less than a minute, because the service then forgets the idempotency key.
 const WRITE_RETRY_MAX: Duration = Duration::from_secs(50);
 
 /// Pause before the first retry. Each further pause is twice as long as the previous one, up to `LAST_PAUSE`.

@@ -1,4 +1,4 @@
-//! The values of pushes. Each value is derived from its push, so reads can be verified exactly without storing copies.
+//! Derives the value of each push from the push's id, so that reads can be verified exactly without storing copies.
 
 use std::fmt;
 use std::sync::Arc;

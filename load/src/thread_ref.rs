@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub(crate) enum ThreadRef {
-    /// The client has a cookie. All requests go to one replica, because a cookie is valid for one host.
+    /// The client has a cookie. A cookie is valid for only one host, so all requests are sent to the same replica.
     Cookie {
         host: Arc<str>,
         /// The id from the first answer that contained one.
@@ -34,7 +34,7 @@ impl ThreadRef {
         }
     }
 
-    /// Returns the replica that all requests must be sent to, if any.
+    /// Returns the host of the replica that all requests must be sent to, or `None` if any replica can handle them.
     pub(crate) fn host(&self) -> Option<Arc<str>> {
         match self {
             Self::Cookie { host, .. } => Some(Arc::clone(host)),

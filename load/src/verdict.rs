@@ -22,7 +22,7 @@ pub(crate) fn judge(tally: &Tally, tolerates_outages: bool) -> (Verdict, Vec<Str
     if tally.requests <= unanswered {
         reasons.push("nothing was answered".to_owned());
     }
-    // counts the threads of users that did not finish, but not unverifiable threads, which are already findings
+    // threads that were not checked at the end, except unreadable threads, which are already findings
     let unverified = tally.findings.get(&Kind::Unverified).copied();
     let unfinished = tally.threads - tally.threads_verified - unverified.unwrap_or_default();
     if unfinished > 0 {

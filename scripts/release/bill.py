@@ -1,7 +1,7 @@
 """Writes the bill of materials of a program, as CycloneDX 1.5 (https://cyclonedx.org): bill.py FILE VERSION TRIPLE PACKAGE
 
-Lists the crates in the program for TRIPLE with default features: versions, licences, checksums of Cargo.lock, and
-dependencies. Omits crates that only run during a build.
+Lists the crates in the program for TRIPLE with default features. For each crate, lists the version, licence,
+dependencies, and checksum from Cargo.lock. Omits crates that only run during a build.
 """
 
 import datetime
@@ -18,7 +18,7 @@ LICENCES = "MIT OR Apache-2.0"
 
 
 def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
-    """Returns depth, name, version and licence of each line of `cargo tree`."""
+    """Returns the depth, name, version and licence of the crate in each line that `cargo tree` prints."""
     command = ["cargo", "tree", "--locked", "--package", package, "--target", triple, "--prefix", "depth"]
     command += ["--edges", "normal,no-proc-macro", "--format", "|{p}|{l}"]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Fails unless an npm package contains each file in its manifest's exports, with types: exports.py PACKAGE"""
+"""Fails unless an npm package contains each file in its `exports`, and type declarations: exports.py PACKAGE"""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import tarfile
 
 
 def files_of(exported: object) -> list[str]:
-    """Returns the files of an entry of `exports`: a path, or one path per condition."""
+    """Returns the files that an entry in `exports` names. An entry is a path, or has one path per condition."""
     if isinstance(exported, dict):
         return [file for entry in exported.values() for file in files_of(entry)]
     return [str(exported).removeprefix("./")]

@@ -9,7 +9,7 @@ import tarfile
 from dataclasses import dataclass
 
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
-# level 9 takes three times as long, and makes a program only 0.6 % smaller
+# level 9 takes three times as long as level 6, and makes the compressed program only 0.6 % smaller
 LEVEL = 6
 
 
@@ -29,7 +29,7 @@ def read(name: str, path: str | pathlib.Path, is_program: bool = False) -> File:
 
 
 def write_tar(path: str | pathlib.Path, root: str, files: list[File]) -> None:
-    """Writes a .tar.gz with `root` as its top folder, sorted by name."""
+    """Writes a .tar.gz file that contains `files`, sorted by name, in a top folder called `root`."""
     with open(path, "wb") as out, gzip.GzipFile("", "wb", LEVEL, out, EPOCH) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for file in sorted(files, key=lambda file: file.name):
@@ -45,7 +45,7 @@ def below(folder: str) -> list[File]:
 
 
 def main(path: str, root: str, *sources: str) -> None:
-    """Writes an archive. A source is NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
+    """Writes an archive. A source is NAME=PATH for a file, NAME*=PATH for a program, or the path of a folder."""
     files = []
     for source in sources:
         name, _, file = source.partition("=")

@@ -1,6 +1,6 @@
-"""Writes the licences of the crates in the program, which copies must include: notices.py FILE TRIPLE BILL
+"""Writes the licences of the crates in the program, for distribution with the program: notices.py FILE TRIPLE BILL
 
-Lists each text once, below the crates that use it. Lists only the names of licences for crates without a licence file.
+Lists each licence text once, below its crates. For a crate without a licence file, lists only the licence's name.
 """
 
 import collections

@@ -1,7 +1,7 @@
 """Writes the npm packages of the server: npm.py DIRECTORY VERSION TRIPLE PROGRAM NOTICES
 
-threadkeep-server has a launcher, and depends on one package per platform. npm installs only the matching package. The
-names have no scope, because a scope requires an organisation in the registry.
+The package threadkeep-server has a launcher, and depends on one package per platform. npm installs only the package for
+the current platform. The names do not have a scope (@name/), because a scope requires an organisation in the registry.
 """
 
 import json
@@ -36,7 +36,7 @@ def program_of(platform: Platform, version: str) -> dict[str, object]:
         "version": version,
         "description": f"The program of threadkeep-server for {platform.os} {platform.cpu}",
         **COMMON,
-        # Yarn keeps packages in archives, and the program cannot run from an archive
+        # makes Yarn unpack this package, because the program cannot run from an archive
         "preferUnplugged": True,
         "os": [platform.os],
         "cpu": [platform.cpu],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Platform:
-    """A target triple, with `os` and `cpu` as in Node.js and `machine` as in Python."""
+    """A target triple, with the names that Node.js (`os`, `cpu`) and Python (`machine`) use for the platform."""
 
     triple: str
     os: str
@@ -30,16 +30,16 @@ PLATFORMS = {
 
 
 def platform_of(triple: str) -> Platform:
-    """Returns the platform of a target triple. Exits with a message if the platform has no packages."""
+    """Returns the platform of a target triple. Exits with a message if releases do not support the platform."""
     if triple not in PLATFORMS:
         raise SystemExit(f"release: no packages for {triple}. Platforms: {', '.join(PLATFORMS)}")
     return PLATFORMS[triple]
 
 
 def wheel_tag(platform: Platform, program: str) -> str:
-    """Returns the platform tag of a wheel with `program`: the oldest system that can run it."""
+    """Returns the platform tag for a wheel that contains `program`. The tag names the oldest system that can run it."""
     if platform.os == "linux":
-        # the tag names the oldest glibc with all symbols that the program uses (https://peps.python.org/pep-0600/)
+        # the tag contains the newest glibc version that any symbol requires (https://peps.python.org/pep-0600/)
         symbols = output("readelf", "--version-info", "--wide", program)
         versions = [tuple(map(int, found)) for found in re.findall(r"\bGLIBC_(\d+)\.(\d+)", symbols)]
         if not versions:

@@ -1,7 +1,7 @@
 """Writes the wheel threadkeep-server, which contains the program: wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL NOTICES
 
-The wheel contains the program as a script and no module, like maturin's `bindings = "bin"`. maturin always
-compiles, but this script packs an existing program.
+The wheel contains the program as a script, and does not contain a module, like maturin's `bindings = "bin"`. maturin is
+not used because it always compiles, but this script packs an existing program.
 """
 
 import base64

@@ -6,8 +6,8 @@ use tokio_util::task::TaskTracker;
 
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs tasks on the app's own runtime and counts them. Tasks on a worker's runtime would be cut off when the server
-/// stops.
+/// Runs tasks on the app's own runtime, because a worker's runtime cancels its tasks when the server stops. Also counts
+/// the tasks.
 #[derive(Debug, Clone)]
 pub(super) struct Background {
     runtime: Handle,
@@ -15,7 +15,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Runs tasks on the current Tokio runtime. Panics if called outside of a Tokio runtime.
+    /// Creates a value that runs tasks on the current Tokio runtime. Panics if called outside of a Tokio runtime.
     pub(super) fn on_current_runtime() -> Self {
         Self {
             runtime: Handle::current(),
@@ -30,7 +30,7 @@ impl Background {
     /// Waits up to `limit` for all tasks to end. Returns the number of tasks that are still running.
     pub(super) async fn shutdown(&self, limit: Duration) -> usize {
         self.tasks.close();
-        // a task can still start after `close`, so the count is taken last
+        // tasks can start even after `close`, so they are counted after the wait
         let _ = tokio::time::timeout(limit, self.tasks.wait()).await;
         self.tasks.len()
     }

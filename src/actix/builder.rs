@@ -21,7 +21,7 @@ use threadkeep_store_redis::{RedisSettings, RedisStore};
 /// Deadline of a store call, including its retries.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long all replicas must have had a key before it is used for signing.
+/// How long all replicas must have known a new key before any replica signs with it.
 #[cfg(feature = "redis")]
 const SIGNING_KEY_WAIT: Duration = Duration::from_secs(600);
 
@@ -103,7 +103,7 @@ impl ThreadsBuilder {
         }
     }
 
-    /// Stores threads in Redis, which several replicas of an app can share.
+    /// Stores threads in Redis. Several replicas of an app can share the same Redis.
     ///
     /// `url` is a `redis://`, `rediss://` (feature `tls`) or `unix://` URL with user, password and database, or a
     /// `redis+sentinel://` or `redis+cluster://` URL with several hosts.
@@ -125,8 +125,8 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets the keys for signing ids, in the form `name:secret,name:secret`. Ids are signed with the first key, and
-    /// accepted if any of the keys signed them.
+    /// Sets the keys that sign thread ids, in the form `name:secret,name:secret`. New signatures use the first key. An
+    /// id is accepted if any of the keys signed it.
     ///
     /// A secret must be at least 32 bytes long; `openssl rand -hex 32` prints a suitable one. By default, a random key
     /// is used, so ids become invalid when the process ends. To rotate keys, append the new key on all replicas, then
@@ -136,14 +136,14 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Signs ids with the key `name`. Replicas that handle events announce their keys to each other through Redis. A
-    /// new key is used once all of these replicas have had it for ten minutes.
+    /// Signs ids with the key `name`. Replicas that handle events announce their keys through Redis, and sign with a
+    /// new key only after all of them have had the key for ten minutes.
     pub fn signing_key(mut self, name: &str) -> Self {
         self.ring = self.ring.and_then(|ring| ring.choose(name));
         self
     }
 
-    /// Sets the idle lifetime of a thread: 60 s to 30 years, one hour by default.
+    /// Sets how long an idle thread is kept, from 60 seconds to 30 years. The default is one hour.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
@@ -170,9 +170,9 @@ impl ThreadsBuilder {
     /// Does not start background tasks for events. Use this option if the app shares Redis with other apps that handle
     /// events.
     ///
-    /// Threads still expire, but this app receives no events, and [`Thread::on_destroyed`](super::Thread::on_destroyed)
-    /// fails. The app does not announce its signing keys, so add a new key to this app before any replica signs with
-    /// it.
+    /// Threads still expire, but this app does not receive events, and
+    /// [`Thread::on_destroyed`](super::Thread::on_destroyed) fails. The app also does not announce its signing keys, so
+    /// add a new key to this app before any replica signs with the key.
     pub fn without_events(mut self) -> Self {
         self.events = None;
         self
@@ -190,8 +190,8 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Sets the provider of owners. An owner is the person or system that a request acts for, such as the logged-in
-    /// user. `provider` is a type or a closure.
+    /// Sets the provider of owners, which is a type or a closure. An owner is the person or system that a request acts
+    /// for, such as the logged-in user.
     ///
     /// If a thread has no owner, the first write on behalf of an owner binds the thread to that owner. Reads and writes
     /// on behalf of a different owner fail with 403 `not_the_owner`. If a thread has an owner, reads and writes without
@@ -228,19 +228,20 @@ impl ThreadsBuilder {
         self
     }
 
-    /// Trusts the forwarding headers of `proxies` for the scheme and the client address.
+    /// Trusts the scheme and the client address that `proxies` state in forwarding headers.
     pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
         self.proxies = proxies;
         self
     }
 
-    /// Allows pages from `origins`, in addition to those from the app's own host, to write with the cookie.
+    /// Allows pages from `origins`, and from the app's own host, to write to the thread that the cookie identifies.
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = String>) -> Self {
         self.origins = origins.into_iter().collect();
         self
     }
 
-    /// Opens the store. Work after a response runs on the current Tokio runtime, which must outlive the server.
+    /// Opens the store. Work that continues after a response runs on the current Tokio runtime, which must outlive the
+    /// server.
     ///
     /// # Panics
     /// Panics if called outside of a Tokio runtime.

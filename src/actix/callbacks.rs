@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::Background;
 
 const ATTEMPTS: u32 = 5;
-/// Delay before the second attempt. Each further delay is twice as long as the previous one.
+/// Delay between the first and second attempts. Each further delay is twice as long as the previous one.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts of callbacks by outcome.
@@ -22,7 +22,7 @@ pub struct CallbackCounts {
     pub done: u64,
     /// Attempts that failed, including those of callbacks that succeeded later.
     pub failed: u64,
-    /// Callbacks that failed for good: after five attempts, or after one if they are not retried.
+    /// Callbacks that failed permanently: after five attempts, or after one attempt if they are not retried.
     pub given_up: u64,
 }
 
@@ -97,7 +97,7 @@ impl Callbacks {
         let work = async move {
             let mut pause = this.first_pause;
             for attempt in 1..=ATTEMPTS {
-                // called inside the future, because a panic before the first await must be caught too
+                // called inside the future, so that a panic before the first await is also caught
                 let (callback, argument) = (&callback, argument.clone());
                 let outcome = async move { callback(argument).await };
                 let outcome = AssertUnwindSafe(outcome).catch_unwind().await;

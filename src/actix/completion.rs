@@ -51,7 +51,7 @@ impl Completion {
         }
     }
 
-    /// Runs the callback when the request ends, or immediately if the request has already ended.
+    /// Runs the callback when the request ends with a response, or immediately if it has already ended with a response.
     pub(super) fn on_completed(&self, callback: Callback) {
         let completed = match &mut *self.stage() {
             Stage::Running { callbacks, .. } => return callbacks.push(callback),

@@ -19,7 +19,7 @@ pub(super) struct RequestContext {
     pub(super) request_state: Mutex<TypedMap>,
 }
 
-/// Guard that ends the request on drop, even if the client disconnects or the handler panics.
+/// Guard that ends the request when it is dropped, even if the client disconnects or the handler panics.
 #[derive(Debug)]
 pub(super) struct OpenRequest(pub(super) Arc<RequestContext>);
 
@@ -34,7 +34,7 @@ impl RequestContext {
         }
     }
 
-    /// Ends the request. Later writes to its thread need an explicit flush.
+    /// Ends the request. Writes that are queued later are stored only by an explicit flush.
     pub(super) fn end(&self, completed: Option<RequestCompleted>) {
         self.thread.set_answered();
         self.completion.end(completed);

@@ -33,13 +33,13 @@ pub(super) struct CurrentThread {
     /// Services for work after the response. They use the app's store connection, which outlives the workers.
     app: Services,
     endings: Option<Endings>,
-    /// Callbacks for the end of a thread that does not exist yet. They are dropped unless this request creates the
-    /// thread.
+    /// Callbacks that wait for the thread to end, but were registered before the thread existed. They are dropped
+    /// unless this request creates the thread.
     waiting_for_creation: Mutex<Vec<Ticket>>,
     is_answered: AtomicBool,
     pending: Mutex<PendingWrites>,
-    /// Held during each store call, because a load in the middle of a flush would see the flushed writes twice or not
-    /// at all. `pending` is never locked across an await.
+    /// Prevents loads and flushes from overlapping, because a loaded state could then contain the flushed writes twice
+    /// or not at all. The lock of `pending` is never held across an await.
     queue: tokio::sync::Mutex<()>,
 }
 
@@ -65,7 +65,7 @@ impl CurrentThread {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the request as answered. From then on, only explicit calls flush writes.
+    /// Marks the request as answered. From then on, queued writes are stored only by explicit calls to `flush`.
     pub(super) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
@@ -297,7 +297,7 @@ impl CurrentThread {
         self.services().turns.clone()
     }
 
-    /// Adds `token` to later writes if `id` is still the id of the request's thread.
+    /// Adds `token` to the request's later writes, unless the id of its thread has changed from `id`.
     pub(super) fn set_turn(&self, id: &ThreadId, token: TurnToken) {
         self.pending().set_turn(id, token);
         self.note_stored(id);

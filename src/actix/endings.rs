@@ -35,8 +35,8 @@ pub(super) struct Ticket {
 struct Waiting {
     /// True if a task is reading the event log.
     ///
-    /// [`Endings::add`] holds the read lock from reading the position of the log until the callback is inserted.
-    /// Otherwise, the callback could miss an event that is dispatched in between.
+    /// [`Endings::add`] holds the read lock while it reads the end of the log and inserts the callback. Otherwise, an
+    /// event could be dispatched between these two steps, and the callback would miss the event.
     is_reading: RwLock<bool>,
     list: Mutex<List>,
 }
@@ -50,7 +50,7 @@ struct List {
 
 struct Waiter {
     number: u64,
-    /// End of the log when the callback was registered. Earlier events concern an earlier thread with the same id.
+    /// End of the log when the callback was registered. Events before it are about an earlier thread with the same id.
     after: Position,
     callback: Repeatable<Notice>,
 }
@@ -64,7 +64,7 @@ impl Endings {
         }
     }
 
-    /// Registers a callback for the next time `thread` ends. Also returns whether the thread exists.
+    /// Registers a callback for the next time `thread` ends. Returns its ticket, and whether the thread exists.
     pub(super) async fn add(
         &self,
         thread: ThreadId,
@@ -73,12 +73,12 @@ impl Endings {
         let _reading = loop {
             self.ensure_reading().await.map_err(ServiceError::Store)?;
             let is_reading = self.waiting.is_reading.read().await;
-            // the reader may have stopped in the meantime because no callback was waiting
+            // the reading task stops if no callbacks are waiting, so it may have stopped before this lock was acquired
             if *is_reading {
                 break is_reading;
             }
         };
-        // watches as briefly as possible, because only the current end of the log is needed
+        // waits only 1 ms for changes, because only the current end of the log is needed
         let backend = self.events.backend();
         let watched = backend.watch(&[thread], Duration::from_millis(1)).await;
         let watched = watched.map_err(ServiceError::Store)?;
@@ -200,8 +200,8 @@ impl List {
         self.remove(&ticket.thread, |waiter| waiter.number == ticket.number);
     }
 
-    /// Removes and returns the callbacks for `event`. For a rotation, moves the callbacks to the thread's new id and
-    /// returns an empty list.
+    /// Removes and returns the callbacks to run for `event`. If the event is a rotation, which gives the thread a new
+    /// id, moves the callbacks to the new id and returns an empty list.
     fn take_affected_by(&mut self, event: &Event) -> Vec<Waiter> {
         let (Some(id), position) = (event.thread(), event.id.position) else {
             return Vec::new();

@@ -41,8 +41,8 @@ impl ForkThread {
         }
     }
 
-    /// Sets the metadata of the copy, which must be a JSON object. By default, the source's metadata is copied.
-    /// `forked_from` is added in both cases.
+    /// Sets the metadata of the copy, which must be a JSON object. By default, the source's metadata is copied. The
+    /// member `forked_from` is added in both cases.
     pub fn metadata(self, metadata: impl Serialize) -> Self {
         let metadata = to_json(&metadata)
             .and_then(|text| Json::parse(&text).map_err(ApiError::InvalidJson))
@@ -69,7 +69,7 @@ impl ForkThread {
         self
     }
 
-    /// Copies the state and metadata of checkpoint `number` instead of the current ones.
+    /// Copies the state and metadata from checkpoint `number`, instead of the current ones.
     pub fn at_checkpoint(mut self, number: u32) -> Self {
         if let Ok(draft) = &mut self.draft {
             draft.checkpoint = Some(number);

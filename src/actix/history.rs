@@ -10,9 +10,10 @@ use threadkeep_web::ApiError;
 const ITEMS_MAX: usize = 1_000;
 const TAKE_MAX: usize = 100;
 
-/// The history of a thread or of another scope: an ordered list of results or messages, with its own limits.
+/// The history of a thread or another scope, such as a session: an ordered list of results or messages, with its own
+/// limits.
 ///
-/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends.
+/// Calls are not queued: each call is sent to the store immediately, and takes effect even if the request fails later.
 #[derive(Debug, Clone)]
 pub struct History {
     target: ScopeTarget,
@@ -54,8 +55,8 @@ impl History {
         Ok(written.appended)
     }
 
-    /// Removes up to `count` (1 to 100) of the newest items, and returns them oldest first. Stops at 1 MiB, but returns
-    /// at least one item unless the history is empty.
+    /// Removes up to `count` (1 to 100) of the newest items, and returns them oldest first. Stops when the returned
+    /// items reach 1 MiB, but returns at least one item unless the history is empty.
     pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
         if !(1..=TAKE_MAX).contains(&count) {
             let detail = format!("1 to {TAKE_MAX} items can be taken in one call");
@@ -64,7 +65,7 @@ impl History {
         Ok(self.remove_items(Removal::Newest(count)).await?.taken)
     }
 
-    /// Removes an item. Returns whether it existed. The other items keep their positions.
+    /// Removes an item, and returns whether the item existed. The positions of other items do not change.
     pub async fn remove(&self, id: &str) -> Result<bool, ApiError> {
         let removed = self
             .remove_items(Removal::Item(&id.parse()?))
@@ -73,7 +74,7 @@ impl History {
         Ok(removed > 0)
     }
 
-    /// Removes all items, and returns whether there were any. Their positions are not reused.
+    /// Removes all items, and returns whether the history contained any. New items do not reuse the positions.
     pub async fn clear(&self) -> Result<bool, ApiError> {
         Ok(self.remove_items(Removal::All).await?.removed > 0)
     }

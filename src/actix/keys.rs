@@ -9,12 +9,12 @@ use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
 
-/// The keys of a thread or another scope, with text values.
+/// The keys of a thread or another scope, such as a session, with string values.
 ///
-/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends. A value can be up
-/// to 32,768 bytes long. A scope can have up to 256 keys and 131,072 bytes of values. A thread's keys are up to 128
-/// bytes long, and consist of segments of `[A-Za-z0-9_.-]` separated by `/`. Keys of sessions, tools and personalities
-/// can be any text of up to 1,024 bytes.
+/// Calls are not queued: each call is sent to the store immediately, and takes effect even if the request fails later.
+/// A value can be up to 32,768 bytes long. A scope can have up to 256 keys, and up to 131,072 bytes of values in total.
+/// A thread's keys are up to 128 bytes long, and consist of segments of `[A-Za-z0-9_.-]` separated by `/`. Keys of
+/// sessions, tools and personalities can be any string of up to 1,024 bytes.
 #[derive(Debug, Clone)]
 pub struct Keys {
     target: ScopeTarget,
@@ -29,8 +29,8 @@ impl Keys {
         }
     }
 
-    /// Makes writes conditional on the scope's version; 0 requires that it does not exist. Writes at another version
-    /// fail with [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
+    /// Makes writes succeed only if the scope has this version; 0 means that the scope does not exist. Otherwise,
+    /// writes fail with [`Refusal::VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch).
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));
@@ -103,7 +103,8 @@ impl Keys {
         Ok(answer == Some(KvAnswer::Deleted(true)))
     }
 
-    /// Adds `by` to a key whose value is a decimal 64-bit integer, and returns the sum. A missing key counts as 0.
+    /// Adds `by` to the value of a key, which must be a decimal 64-bit integer, and returns the sum. A missing key
+    /// counts as 0.
     pub async fn increment(&self, key: &str, by: i64) -> Result<i64, ApiError> {
         let (scopes, scope) = self.target.open()?;
         let key = to_key(&scopes, &scope, key)?;

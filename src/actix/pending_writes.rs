@@ -10,15 +10,15 @@ use threadkeep_identity::Caller;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StoreError};
 
-/// A policy for local copies, without limits. The store checks only the result of the whole merge, and accepts merges
-/// that a check after each operation would reject.
+/// A policy without limits for local copies, to which writes are applied one by one. The store checks limits only after
+/// a whole merge, so earlier checks could reject merges that the store accepts.
 const WITHOUT_LIMITS: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
     ..ThreadPolicy::THREAD
 };
 
-/// The queued writes of a request, and local copies of state and metadata for its reads.
+/// The queued writes of a request, and the local copies of the state and metadata that its reads use.
 #[derive(Debug)]
 pub(super) struct PendingWrites {
     caller: Caller,
@@ -27,9 +27,9 @@ pub(super) struct PendingWrites {
     metadata: Option<Json>,
     version: Option<u64>,
     turn: Option<TurnToken>,
-    /// The thread's current id. Shared with the turns of the thread, because a rotation changes the id.
+    /// The thread's current id. Shared with the turns of the thread, because they need the new id after a rotation.
     shared_id: Arc<RwLock<ThreadId>>,
-    /// True while a flush is in flight. Remains true if the flush is cancelled.
+    /// True while a flush is running. Remains true if the flush is cancelled, because its outcome is then unknown.
     in_flight: bool,
     has_stored: bool,
 }
@@ -75,7 +75,7 @@ impl PendingWrites {
         self.has_stored
     }
 
-    /// Records a write that bypassed the queue, if the write was to this thread.
+    /// Records that the store accepted a write that was not queued. Has no effect if `id` is a different thread.
     pub(super) fn note_stored(&mut self, id: &ThreadId) {
         self.has_stored |= self.caller.id == *id;
     }
@@ -86,7 +86,7 @@ impl PendingWrites {
         }
     }
 
-    /// Returns the shared thread id. Turn calls hold its read lock, and a rotation holds its write lock.
+    /// Returns the shared id. A turn call holds its read lock and a rotation its write lock, so they do not overlap.
     pub(super) fn shared_id(&self) -> Arc<RwLock<ThreadId>> {
         Arc::clone(&self.shared_id)
     }
@@ -95,7 +95,7 @@ impl PendingWrites {
         self.caller = caller;
     }
 
-    /// Drops the local copies after the store has replaced, or may have replaced, the state and metadata.
+    /// Drops the local copies, because a restore may have replaced the state and metadata in the store.
     pub(super) fn replaced(&mut self, written: Option<&Written>) {
         self.forget();
         if let Some(written) = written {
@@ -150,8 +150,8 @@ impl PendingWrites {
         self.metadata = Some(metadata);
     }
 
-    /// Returns the state with the queued writes applied, or `None` if it has not been loaded. If the queued writes
-    /// cannot be applied, fails with the refusal that the store would return.
+    /// Returns the state with the queued writes applied, or `None` if the state has not been loaded. If the queued
+    /// writes cannot be applied, fails with the refusal that the store would return.
     pub(super) fn state(&mut self) -> Result<Option<&Document>, Refusal> {
         let Some(state) = &mut self.state else {
             return Ok(None);
@@ -164,8 +164,8 @@ impl PendingWrites {
         self.queued.metadata.as_ref().or(self.metadata.as_ref())
     }
 
-    /// Takes the queued writes for a flush. Fails if the outcome of an earlier batch was never reported with
-    /// [`Self::settle`].
+    /// Takes the queued writes for a flush. Fails if an earlier flush was cancelled, so its outcome was never reported
+    /// with [`Self::settle`].
     pub(super) fn take(&mut self) -> Result<Option<Batch>, StoreError> {
         if mem::take(&mut self.in_flight) {
             self.forget();
@@ -188,8 +188,8 @@ impl PendingWrites {
         Ok(Some(batch))
     }
 
-    /// Records the outcome of a batch. After a failure, drops the copies, because they include writes that the store
-    /// does not have.
+    /// Records the outcome of a flush. After a failure, drops the local copies, because they may include writes that
+    /// the store does not have.
     pub(super) fn settle(&mut self, outcome: &Result<Written, ServiceError>) {
         self.in_flight = false;
         match outcome {
@@ -209,7 +209,7 @@ impl PendingWrites {
         dropped
     }
 
-    /// Switches to `next`, whose thread is empty, once the current thread has been destroyed.
+    /// Continues with the empty thread of `next`, after the current thread has been destroyed.
     pub(super) fn restart_with(&mut self, next: Caller) {
         *self = Self {
             has_stored: true,

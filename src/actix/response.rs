@@ -36,7 +36,7 @@ pub(super) async fn settle<B: MessageBody + 'static>(
     response
 }
 
-/// Finishes an error response. The headers and body from the handler are not used.
+/// Completes an error response that replaces the handler's response, including its headers and body.
 pub(super) fn refused<B>(
     response: ServiceResponse,
     session: SessionId,
@@ -74,15 +74,15 @@ fn add_to_response<B>(
     }
 }
 
-/// Returns whether a browser is opening a page. Navigations renew the cookie, because apps have no dedicated path for
-/// renewing it.
+/// Returns whether a browser is opening a page. Responses to such requests renew the cookie, because apps do not have a
+/// separate path for renewing it.
 fn is_navigation(request: &HttpRequest) -> bool {
     let mode = request.headers().get("sec-fetch-mode");
     request.method().is_safe() && mode.is_some_and(|mode| mode == "navigate")
 }
 
 /// Returns whether to omit the id from the response. An error response must not reveal a new id before its thread
-/// exists, and must not restore the id of a destroyed thread.
+/// exists, and must not send the id of a destroyed thread again.
 fn omits_id(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_unstored = caller.source == Source::Minted || status == StatusCode::GONE;
@@ -90,7 +90,7 @@ fn omits_id(caller: &Caller, has_stored: bool, status: StatusCode) -> bool {
         || is_refusal && is_unstored && !has_stored
 }
 
-/// Logs the cause of a 5xx response. The client gets only a general message.
+/// Logs the cause of a 5xx response, because the client gets only a general message.
 fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
     if !response.status().is_server_error() {
         return;

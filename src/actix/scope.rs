@@ -4,8 +4,8 @@ use threadkeep_web::ApiError;
 
 /// A scope with keys, a task list and a history. The app chooses the id of the scope, and callers can share the scope.
 ///
-/// The scope of a session, tool or personality is created by the first write. The app decides which callers may open
-/// which scope.
+/// The first write creates the scope of a session, tool or personality. The app decides which callers may open which
+/// scope.
 #[derive(Debug, Clone)]
 pub struct ScopeHandle {
     target: ScopeTarget,
@@ -34,7 +34,7 @@ impl ScopeHandle {
         History::of(self.target.clone())
     }
 
-    /// Deletes all keys and tasks. With `keep_unfinished`, fails if a task is not completed.
+    /// Deletes all keys and tasks. If `keep_unfinished` is true and any task is not completed, fails instead.
     pub async fn clear(&self, keep_unfinished: bool) -> Result<(), ApiError> {
         let (scopes, scope) = self.target.open()?;
         let options = self.target.options(WriteOptions::default());

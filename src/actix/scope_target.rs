@@ -5,8 +5,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_web::ApiError;
 
-/// The scope that a handle reads and writes: the scope of the request's thread, or a scope that the app names, which
-/// can be used inside or outside of a request.
+/// The scope that a handle reads and writes: the scope of the request's thread, or a scope that the app names. The app
+/// can name a scope inside or outside of a request.
 #[derive(Debug, Clone)]
 pub(super) enum ScopeTarget {
     Thread(Arc<CurrentThread>),
@@ -29,7 +29,7 @@ impl ScopeTarget {
         Ok((scopes, scope))
     }
 
-    /// Adds the request's turn to `options` if the scope belongs to the request's thread.
+    /// Adds the token of the request's turn to `options` if the scope belongs to the request's thread.
     pub(super) fn options(&self, options: WriteOptions) -> WriteOptions {
         match self {
             Self::Thread(thread) => WriteOptions {
@@ -40,7 +40,7 @@ impl ScopeTarget {
         }
     }
 
-    /// Records that the thread of `scope` exists, because the store accepted a write.
+    /// Records that the thread of `scope` exists, because the store accepted a write to the scope.
     pub(super) fn note_stored(&self, scope: &ScopeId) {
         if let (Self::Thread(thread), Some(id)) = (self, scope.thread()) {
             thread.note_stored(id);

@@ -18,7 +18,7 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// Returns a copy that acts on behalf of `owner`, or on behalf of a caller without an owner.
+    /// Returns a copy that acts on behalf of `owner`. `None` means that the caller does not have an owner.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         let threads = self.threads.on_behalf_of(owner.clone());
         Self {

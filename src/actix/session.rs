@@ -19,7 +19,7 @@ pub struct Session(pub(super) Arc<RequestContext>);
 pub struct SessionState(Arc<RequestContext>);
 
 impl Session {
-    /// Returns the session id. Each request has a new id, which is sent in the response header `x-session-id`.
+    /// Returns the session id. Each request gets a new session id, which is sent in the response header `x-session-id`.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.0.session
@@ -31,15 +31,15 @@ impl Session {
         SessionState(Arc::clone(&self.0))
     }
 
-    /// Opens a scope that callers can share, such as a session of the app's users or a tool's private data. The app
-    /// decides which callers may open the scope.
+    /// Opens a scope that callers can share, such as the data of a user's session or of a tool. The app decides which
+    /// callers may open the scope.
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Shared(Arc::clone(&self.0.thread), scope))
     }
 
-    /// Runs `callback` when the response is ready, before it is sent. If the request has already ended, runs `callback`
-    /// immediately.
+    /// Runs `callback` when the response is ready, before the response is sent. If the request has already ended, runs
+    /// `callback` immediately.
     ///
     /// If the request ends without a response, because the client disconnected or the handler panicked, `callback`
     /// never runs.

@@ -11,11 +11,11 @@ use threadkeep_web::ApiError;
 /// The state of a [`Thread`](super::Thread).
 ///
 /// The first read fetches the state. Reads see the state with the queued writes applied. Writes are queued and return
-/// immediately. The store checks the writes and the limits when the queue is flushed. A read before the flush already
-/// reports errors such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray).
+/// immediately, so the store checks the writes and the limits only when the queue is flushed. However, a read before
+/// the flush reports errors such as [`not_an_array`](threadkeep_domain::Refusal::NotAnArray).
 ///
 /// Values can be any serde type. Numbers of more than 64 bits, repeated keys, and values nested deeper than 128 levels
-/// are preserved only as `Box<serde_json::value::RawValue>`.
+/// are preserved only in values of type `Box<serde_json::value::RawValue>`.
 #[derive(Clone)]
 pub struct ThreadState(pub(super) Arc<CurrentThread>);
 
@@ -23,8 +23,8 @@ impl ThreadState {
     /// Returns the value of a key.
     ///
     /// # Errors
-    /// [`ApiError::Internal`] if the value is not a `T`; [`ApiError::Service`] if the state cannot be fetched, or if a
-    /// queued write cannot be applied to the state.
+    /// [`ApiError::Internal`] if the value cannot be deserialized as `T`; [`ApiError::Service`] if the state cannot be
+    /// fetched, or if a queued write cannot be applied to the state.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ApiError> {
         let key = to_key(key)?;
         let json = self
@@ -104,12 +104,12 @@ impl ThreadState {
         self.0.queue(Operation::Clear);
     }
 
-    /// Queues an append to an array, which is created if it does not exist.
+    /// Queues an append to an array. Creates the array if the key does not exist.
     pub fn push(&self, key: &str, value: impl Serialize) -> Result<(), ApiError> {
         self.queue_push(key, &value, None)
     }
 
-    /// Like [`Self::push`], but keeps only the newest `max_records` elements of the array (minimum 1).
+    /// Like [`Self::push`], but keeps only the newest `max_records` elements of the array. The minimum is 1.
     pub fn push_window(
         &self,
         key: &str,
@@ -125,7 +125,7 @@ impl ThreadState {
         self.queue_push(key, &value, Some(max_records))
     }
 
-    /// Queues an addition to a signed 64-bit integer. A missing key counts as 0.
+    /// Queues an addition to a key, which must have a signed 64-bit integer as its value. A missing key counts as 0.
     pub fn increment(&self, key: &str, by: i64) -> Result<(), ApiError> {
         let key = to_key(key)?;
         self.0.queue(Operation::Increment { key, by });

@@ -5,9 +5,9 @@ use threadkeep_service::WriteOptions;
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
 
-/// The task list of a thread or another scope: up to 1,000 tasks, and up to 131,072 bytes of JSON.
+/// The task list of a thread or another scope, such as a session: up to 1,000 tasks, and up to 131,072 bytes of JSON.
 ///
-/// Calls are not queued. Each call goes to the store immediately, regardless of how the request ends.
+/// Calls are not queued: each call is sent to the store immediately, and takes effect even if the request fails later.
 #[derive(Debug, Clone)]
 pub struct Tasks {
     target: ScopeTarget,
@@ -22,7 +22,7 @@ impl Tasks {
         }
     }
 
-    /// Makes writes conditional on the scope's version; 0 requires that the scope does not exist.
+    /// Makes writes succeed only if the scope has the given version; 0 means that the scope does not exist.
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));

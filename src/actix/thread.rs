@@ -26,7 +26,7 @@ const INVALID_NAME: &str = "A checkpoint name must have 1 to 128 bytes and no co
 pub struct Thread(pub(super) Arc<CurrentThread>);
 
 impl Thread {
-    /// Returns the plain id. [`destroy`](Self::destroy) and [`rotate`](Self::rotate) change it.
+    /// Returns the id without a signature. [`destroy`](Self::destroy) and [`rotate`](Self::rotate) change the id.
     #[must_use]
     pub fn id(&self) -> ThreadId {
         self.0.id()
@@ -127,8 +127,8 @@ impl Thread {
         from_json(self.0.metadata().await?.as_str().as_bytes())
     }
 
-    /// Queues a replacement for the entire metadata object. The flush checks the size of the object. Fails if
-    /// `metadata` is not a JSON object.
+    /// Queues a replacement for the entire metadata object. The size of the object is not checked until the flush.
+    /// Fails if `metadata` is not a JSON object.
     pub fn set_metadata(&self, metadata: impl Serialize) -> Result<(), ApiError> {
         let metadata = Json::parse(&to_json(&metadata)?).map_err(ApiError::InvalidJson)?;
         if !metadata.is_object() {
@@ -140,7 +140,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Returns whether the thread has neither state nor metadata, with the queued writes applied.
+    /// Returns whether both the state and the metadata are empty, with the queued writes applied.
     pub async fn empty(&self) -> Result<bool, ApiError> {
         let has_state = self.0.read(|document| !document.is_empty()).await?;
         Ok(!has_state && self.0.metadata().await? == Json::empty_object())
@@ -157,8 +157,9 @@ impl Thread {
     /// Moves the thread to a new id immediately, for example after a login, or if the id has leaked. The response
     /// carries the new id.
     ///
-    /// The old id no longer opens the thread, and rejects writes for the tombstone time. All data of the thread moves
-    /// to the new id, as do the queue, the turn and the callbacks of this request.
+    /// The old id does not open the thread after this call. Writes to the old id fail for the time that is set in
+    /// [`ThreadPolicy::tombstone`](threadkeep_domain::ThreadPolicy::tombstone). All data of the thread moves to the new
+    /// id, and so do the queue, the turn and the callbacks of this request.
     ///
     /// ```
     /// # use threadkeep::{ApiError, Thread};
@@ -210,7 +211,8 @@ impl Thread {
     /// Flushes the queue, then restores state and metadata from a checkpoint in a separate write. The checkpoint is
     /// kept.
     ///
-    /// Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound) if it does not exist.
+    /// Fails with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound) if the checkpoint does
+    /// not exist.
     pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
         Ok(Receipt::of(&self.0.restore(checkpoint).await?))
     }
@@ -229,7 +231,7 @@ impl Thread {
     /// after 1, 2, 4 and 8 seconds. Failures are counted in [`Threads::callbacks`](super::Threads::callbacks). When
     /// this process ends, waiting callbacks are lost. For work that must survive a restart, use
     /// [`Events::subscribe`](threadkeep_events::Events::subscribe). If the thread does not exist yet, `callback` is
-    /// kept only if this request creates the thread.
+    /// dropped unless this request creates the thread.
     ///
     /// Calls the store immediately, and does not extend the thread's lifetime.
     ///
@@ -245,7 +247,7 @@ impl Thread {
         self.0.on_destroyed(repeatable(callback)).await
     }
 
-    /// Writes the queue immediately, as one merge. Returns `None` if the queue is empty.
+    /// Stores the queued writes immediately, as one merge. Returns `None` if the queue is empty.
     ///
     /// Later reads of this request still see the fetched state with the writes of this request. They do not see
     /// concurrent writes of other requests.

@@ -23,9 +23,9 @@ use threadkeep_store_memory::MemorySettings;
 /// wrapped twice.
 ///
 /// Every response has the header `x-session-id`. The headers `x-thread-id` and `Set-Cookie` contain the signed id. They
-/// are omitted from 401 and 403 responses, and from error responses that would reveal a new id before anything is
-/// stored under it. `Cache-Control: private, no-cache` is added unless the handler sets this header. Do not wrap routes
-/// whose responses a shared cache may store, because the cache would serve one caller's thread to other callers.
+/// are omitted from 401 and 403 responses, and from error responses that would reveal a new id before the thread is
+/// stored. `Cache-Control: private, no-cache` is added unless the handler sets this header. Do not wrap routes with
+/// responses that a shared cache may store, because the cache would serve one caller's thread to other callers.
 #[derive(Debug, Clone)]
 pub struct Threads {
     pub(super) services: Services,
@@ -52,7 +52,7 @@ impl Threads {
         ThreadsBuilder::new().in_memory(KeyRing::random(), MemorySettings::default())
     }
 
-    /// Serves the threads of `service` to callers that `identity` identifies.
+    /// Creates a middleware that serves the threads of `service` to callers that `identity` identifies.
     ///
     /// # Panics
     /// Panics if called outside of a Tokio runtime. Work after responses runs on the current runtime, which must
@@ -78,8 +78,8 @@ impl Threads {
         }
     }
 
-    /// Gives each worker its own store connection, which saves a thread wake-up per request. `backend` must be the back
-    /// end that the service uses.
+    /// Gives each worker its own store connection, so that a request does not have to wake another operating-system
+    /// thread. `backend` must be the back end that the service uses.
     #[doc(hidden)]
     #[must_use]
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
@@ -87,8 +87,8 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). Also emits an event at
-    /// the end of each request if the settings of `events` enable such events.
+    /// Enables [`Thread::on_destroyed`](super::Thread::on_destroyed). Also emits an event at the end of each request if
+    /// the settings of `events` enable such events.
     #[doc(hidden)]
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
@@ -128,7 +128,7 @@ impl Threads {
         self
     }
 
-    /// Enables [`Thread::keys`](super::Thread::keys), tasks and history. `scopes` must use the same store as the
+    /// Enables the keys, tasks and history of threads and other scopes. `scopes` must use the same store as the
     /// threads.
     #[doc(hidden)]
     #[must_use]
@@ -137,8 +137,8 @@ impl Threads {
         self
     }
 
-    /// Opens a scope that uses the app's own store connection. In handlers, use
-    /// [`Session::scope`](super::Session::scope).
+    /// Opens a scope outside of a request. The scope uses the app's own store connection. In handlers, use
+    /// [`Session::scope`](super::Session::scope) instead.
     #[must_use]
     pub fn scope(&self, scope: ScopeId) -> ScopeHandle {
         ScopeHandle::of(ScopeTarget::Outside(self.services.scopes.clone(), scope))
@@ -150,7 +150,7 @@ impl Threads {
         OwnedThreads::new(self.services.owners(), owner.clone())
     }
 
-    /// Sets the delay before the first retry of a failed callback. Call this method before [`Self::with_events`].
+    /// Sets the delay before the first retry of a failed callback. Must be called before [`Self::with_events`].
     #[doc(hidden)]
     #[must_use]
     pub fn with_first_pause(self, first_pause: Duration) -> Self {
@@ -161,7 +161,7 @@ impl Threads {
     }
 
     /// Returns the handle of the event service, or `None` if the middleware was built without events. Use the handle to
-    /// subscribe, and to stop the service with the app.
+    /// subscribe to events, and to stop the service when the app stops.
     #[must_use]
     pub fn events(&self) -> Option<&Events> {
         self.events.as_ref()

@@ -24,7 +24,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Returns a copy that acts on behalf of `owner`, or on behalf of a caller without an owner.
+    /// Returns a copy that acts on behalf of `owner`. `None` means that the caller does not have an owner.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
             service: self.service.on_behalf_of(owner),
@@ -44,7 +44,7 @@ pub struct TakeTurn {
 /// A turn: a lease that allows one caller at a time to answer a conversation.
 ///
 /// The turn renews itself while it is held, and is released on drop. All later writes of the request carry the token of
-/// the turn. They fail with [`Refusal::TurnLost`] once a later turn has been granted.
+/// the turn. These writes fail with [`Refusal::TurnLost`] once a later turn has been granted.
 #[derive(Debug)]
 pub struct Turn {
     held: Arc<Held>,
@@ -75,13 +75,13 @@ impl TakeTurn {
         }
     }
 
-    /// Makes the turn exclusive: the store rejects all writes without its token.
+    /// Makes the turn exclusive: the store rejects all writes that do not carry its token.
     pub fn exclusive(mut self) -> Self {
         self.request.exclusive = true;
         self
     }
 
-    /// Waits up to `wait` while another turn is held. Within this process, callers get the turn in order of arrival.
+    /// Waits up to `wait` while another turn is held. Callers in this process get the turn in the order of their calls.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.request.wait = wait;
         self
@@ -128,14 +128,14 @@ impl IntoFuture for TakeTurn {
 }
 
 impl Turn {
-    /// Returns the token, for the header `x-turn-token` of the HTTP API. Writes that carry the token count as writes of
-    /// this turn.
+    /// Returns the token of the turn, for the header `x-turn-token` of the HTTP API. Writes that carry the token count
+    /// as writes of this turn.
     #[must_use]
     pub fn token(&self) -> String {
         self.held.token.to_string()
     }
 
-    /// Waits until a later turn is granted because this turn was not renewed in time.
+    /// Waits until the turn is lost: it was not renewed before it expired, and a later turn has been granted.
     pub async fn lost(&self) {
         self.held.lost.cancelled().await;
     }

@@ -4,14 +4,14 @@ use actix_web::http::header::{ETAG, HeaderName, RETRY_AFTER};
 use crate::config::CorsOrigins;
 use threadkeep_web::THREAD_VERSION;
 
-/// How long a browser may cache a preflight response. Browsers limit this to two hours.
+/// How long a browser may cache a preflight response. Chromium limits this time to two hours.
 const MAX_AGE_SECONDS: usize = 7_200;
 
 pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
     let header = HeaderName::from_static;
     let cors = Cors::default()
         .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        // all headers are allowed because tracing libraries add their own; only the origin determines access
+        // allows all headers, because tracing libraries add their own headers; access depends only on the origin
         .allow_any_header()
         .expose_headers([
             ETAG,

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use super::server_info::ServerInfo;
 use threadkeep_http::read_only;
 
-/// `GET /`: an HTML page, or JSON for clients that accept JSON but not HTML.
+/// Handles `GET /`. Returns an HTML page, or JSON for clients that accept JSON but not HTML.
 pub(super) fn resource(info: &ServerInfo) -> Resource {
     let page = web::Bytes::from(page(info));
     let json = web::Bytes::from(serde_json::json!(info).to_string());
@@ -29,7 +29,7 @@ fn wants_json(request: &HttpRequest) -> bool {
         .is_some_and(|accept| accept.contains("application/json") && !accept.contains("text/html"))
 }
 
-/// Builds the HTML page. All texts are constants, so they need no escaping.
+/// Builds the HTML page. All strings in the page are constants, so they do not need to be escaped.
 fn page(info: &ServerInfo) -> String {
     let title = info.title();
     let mut rows = String::new();

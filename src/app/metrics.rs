@@ -15,7 +15,7 @@ use threadkeep_http::{Encoded, gzip, read_only};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Maximum number of connections. Large enough for a few collectors, even if some of them hang.
+/// Maximum number of connections. Large enough for a few metrics collectors, even if some of them do not respond.
 const CONNECTIONS_MAX: usize = 64;
 
 pub(super) fn serve(

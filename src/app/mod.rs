@@ -57,7 +57,7 @@ use worker::Shared;
 
 /// Interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time limit for releasing model responses while the server stops. Other replicas then resume them.
+/// Time limit for releasing model responses while the server stops, so that other replicas can resume them.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct Application {
@@ -133,7 +133,7 @@ impl Application {
         register_sockets(own, &sockets);
         let identity = identity(&settings);
         let ring = identity.ring();
-        // a process with an embedded store has no replicas to agree with
+        // a process with an embedded store does not have other replicas, so it does not share keys
         let status = match settings.store.redis_url {
             Some(_) => {
                 events
@@ -201,8 +201,8 @@ impl Application {
             let recorder = stats.route_recorder();
             let observer = Observer::new(http_metrics.clone(), recorder, logs, tracer.clone());
             let has_cors = origins != CorsOrigins::None;
-            // the last middleware is the outermost: the observer measures all others, and the envelope also covers
-            // preflights
+            // the middleware that is added last runs first: the observer measures all other middleware, and the
+            // envelope also applies to preflight requests
             App::new()
                 .wrap(from_fn(refuse_head))
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
@@ -224,8 +224,8 @@ impl Application {
             max_connections: settings.worker_max_connections,
             body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            // connections must stay open until the responses are released, because clients are still waiting for
-            // answers
+            // connections must stay open until the model responses are released, because clients are waiting for these
+            // responses
             shutdown: match response_service {
                 Some(_) => settings.shutdown + RELEASE_TIMEOUT,
                 None => settings.shutdown,
@@ -247,13 +247,13 @@ impl Application {
         })
     }
 
-    /// Returns the address that the server listens on, with the actual port if the settings requested a free one.
+    /// Returns the address that the server listens on. If the settings request any free port, returns the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the links that open the console without an API key, if this run has them.
+    /// Returns the one-time links to the console, or `None` if this run does not have such links.
     #[must_use]
     pub fn console(&self) -> Option<ConsoleLinks> {
         self.console.clone()
@@ -271,10 +271,11 @@ impl Application {
         self.run_until_stopped(stop).await
     }
 
-    /// Serves until `stop` resolves, and then shuts down. During the drain time, the server still accepts requests but
-    /// reports that it is not ready.
+    /// Serves requests until `stop` resolves, and then shuts down. First, during the drain time, the server still
+    /// accepts requests but reports that it is not ready.
     ///
-    /// Then it ends the streams, stops accepting connections, and waits for running requests, up to their time limit.
+    /// Then the server ends event streams, stops accepting connections, and waits for requests to finish, up to the
+    /// shutdown time.
     pub async fn run_until_stopped(self, stop: impl Future<Output = ()>) -> Result<(), AppError> {
         tracing::info!(address = %self.address, "listening");
         let handle = self.server.handle();
@@ -326,7 +327,7 @@ impl fmt::Debug for Application {
     }
 }
 
-/// Waits for requests that arrived over WebSockets that have closed since. A stopping worker that has no open
+/// Waits for running requests that arrived over closed WebSockets. When the server stops, a worker without open
 /// connections would cancel these requests.
 async fn wait_for_sockets(sockets: &SocketCounters) {
     while sockets.left() > 0 {

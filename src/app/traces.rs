@@ -8,8 +8,8 @@ use threadkeep_trace::Tracer;
 pub(super) struct Traces(Option<Exporter>);
 
 impl Traces {
-    /// Starts the export if a collector is configured, and registers the metrics of the export. `replica` identifies
-    /// this process in its spans.
+    /// Starts to export spans if a collector is configured, and registers metrics about the export. `replica`
+    /// identifies this process in its spans.
     pub(super) fn start(
         settings: Option<&TraceSettings>,
         replica: &str,

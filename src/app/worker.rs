@@ -50,7 +50,7 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    /// Builds the services of a worker. Must be called on the thread of that worker.
+    /// Builds the services of a worker. Must be called on the worker's own thread.
     pub(super) fn worker(&self) -> Worker {
         let backend = self.backend.for_worker();
         let api = self.api(&backend);
@@ -125,7 +125,7 @@ impl Shared {
 }
 
 impl Worker {
-    /// Adds all paths to an app. The router tries them in the order in which they are added.
+    /// Adds all paths to an app. The router tries the paths in the order in which they are added.
     pub(super) fn configure(&self, config: &mut ServiceConfig) {
         self.api.configure(config);
         self.agentuity.configure(config);

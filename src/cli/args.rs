@@ -1,4 +1,4 @@
-//! Parses the command line. The flags of settings are generated from the default file.
+//! Parses the command line. Each setting in the default settings file has a flag.
 
 #![expect(
     clippy::doc_markdown,
@@ -56,7 +56,7 @@ pub(super) enum Command {
     /// Print the value and source of each setting, and validate all settings
     Config,
     /// List all settings with their flags and environment variables
-    // generated only for `help settings`, because other commands do not need it
+    // generates the list only for `help settings`, because other commands do not need it
     #[command(defer(|settings| settings.override_help(settings_list::text())))]
     Settings {
         /// Print the list as Markdown
@@ -105,7 +105,7 @@ fn command(settings: &[Setting]) -> clap::Command {
     Args::command().args(settings.iter().flat_map(Setting::names).map(flag))
 }
 
-/// Returns the flag of a setting. Command help hides the flag, but [`settings_list`] lists it.
+/// Returns the flag for a setting. The help for commands hides the flag, but [`settings_list`] lists it.
 fn flag(name: &'static str) -> Arg {
     Arg::new(name)
         .long(flag_of(name))

@@ -29,7 +29,7 @@ pub fn run(
     match try_run(args, environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::Usage(error)) => {
-            // ignore a closed pipe, because it means that the reader has read enough
+            // ignore errors, because a closed pipe means that the reader does not need more output
             drop(error.print());
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }

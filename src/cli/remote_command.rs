@@ -14,7 +14,7 @@ use super::remote::threads::{ForkRequest, ThreadQuery};
 pub(super) enum RemoteCommand {
     /// List, show, fork, erase, export and import threads of a running server
     Threads(Group<ThreadsCommand>),
-    // hidden shortcuts, which the help of `threads export` and `threads import` mentions
+    // hidden shortcuts for `threads export` and `threads import`; the help for these two commands mentions them
     #[command(hide = true)]
     Export {
         #[command(flatten)]
@@ -55,7 +55,7 @@ pub(super) struct Server {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ThreadsCommand {
-    /// Print threads, one per line: all by id, or those of an owner, newest first
+    /// Print threads, one per line: all threads by id, or the threads of an owner, newest first
     List(ThreadQuery),
     /// Print a thread and its state; this extends the thread's lifetime
     Show {
@@ -100,7 +100,7 @@ pub(super) struct ExportRequest {
 /// Import an export from standard input (shortcut: `threadkeep import`)
 #[derive(Debug, Args)]
 pub(super) struct ImportRequest {
-    /// Skip or replace threads that exist [default: stop at the first such thread]
+    /// Skip or replace threads that already exist [default: stop at the first such thread]
     #[arg(long, value_name = "skip|replace", value_parser = ["skip", "replace"], hide_possible_values = true)]
     pub(super) if_exists: Option<String>,
     /// Print the counts as JSON
@@ -138,7 +138,7 @@ pub(super) struct EndedThread {
     /// Id of the ended thread
     #[arg(value_name = "THREAD ID")]
     pub(super) id: String,
-    /// Life of the thread, as in its events [default: the life that ended last]
+    /// Life of the thread (the id of the period from its creation to its end) [default: the life that ended last]
     #[arg(long)]
     pub(super) life: Option<String>,
 }
@@ -153,7 +153,7 @@ pub(super) enum WebhooksCommand {
         #[arg(value_name = "WEBHOOK ID")]
         id: String,
     },
-    /// Print events whose delivery has failed for a day, one per line
+    /// Print events that could not be delivered for a day, one per line
     Failed {
         /// Id of the endpoint, as `list` prints it
         #[arg(value_name = "WEBHOOK ID")]

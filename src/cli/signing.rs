@@ -9,7 +9,7 @@ pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {
     Ok(format!("{id};{}", ring(settings)?.sign(&id)))
 }
 
-/// Verifies the value of the header or the cookie, and returns the thread id and the name of the signing key.
+/// Verifies a signed id from the header or the cookie, and returns the thread id and the name of the signing key.
 pub(super) fn verify(settings: Settings, signed: &str) -> Result<String, CliError> {
     let ring = ring(settings)?;
     let decoded = percent_decode_str(signed).decode_utf8_lossy();

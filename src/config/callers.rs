@@ -14,7 +14,7 @@ pub struct Callers {
     /// Source of thread ids that replaces signed ids.
     pub provider: Option<Arc<dyn ThreadIdProvider>>,
     pub owners: Option<Owners>,
-    /// Key set that verifies tokens. A background task keeps it up to date.
+    /// Key set that verifies tokens. A background task keeps the key set up to date.
     pub jwks: Option<Jwks>,
 }
 

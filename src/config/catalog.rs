@@ -1,4 +1,4 @@
-//! The list of settings, parsed from the headings, keys and comments in the default file.
+//! The list of settings, parsed from the headings, keys and comments in the default settings file.
 
 use super::earlier_names;
 

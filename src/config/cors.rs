@@ -37,8 +37,8 @@ impl CorsOrigins {
     }
 }
 
-/// Returns whether a browser could send `text` in an `Origin` header. The server compares origins as text, so text in
-/// any other form would never match.
+/// Returns whether a browser could send `text` in an `Origin` header. The server compares origins as strings, so an
+/// origin in any other form would never match.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;

@@ -5,7 +5,7 @@ pub(super) const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
 /// Environment variable that test suites use for the path of the program under test.
 const PROGRAM: &str = "THREADKEEP_BIN";
 
-/// Returns the upper-case name of the setting that a variable sets, or `None` for other variables.
+/// Returns the upper-case name of the setting that a variable sets, or `None` if it does not set a setting.
 pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
     let name = variable.strip_prefix(PREFIX)?;
     let is_other = [CONFIG, CLIENT_URL, CLIENT_API_KEY, PROGRAM].contains(&variable);
@@ -16,7 +16,7 @@ pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
 /// [Service](https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables) called
 /// `threadkeep` or `threadkeep-...`.
 ///
-/// Kubernetes sets `THREADKEEP_PORT` to a URL, so a plain port number there is a misspelled setting.
+/// Kubernetes sets `THREADKEEP_PORT` to a URL. A plain port number there is therefore a setting with a wrong name.
 fn is_kubernetes_service(name: &str, value: &str) -> bool {
     let words: Vec<_> = name.split('_').collect();
     match words[..] {

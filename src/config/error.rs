@@ -2,7 +2,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// Invalid settings. The source of the error describes the fault. Error messages never contain secrets.
+/// Error for invalid settings. The source of the error describes the fault. Error messages never contain secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("unknown setting `{name}` in {origin}{}", suggestion(nearest.as_deref()))]
@@ -38,13 +38,13 @@ pub enum Fault {
     Needed(&'static str),
     #[error("key {number}: {rule}")]
     Key {
-        /// One-based position in the list. The item itself is omitted because it may contain a secret.
+        /// One-based position of the item in the list. The item itself is omitted because it may contain a secret.
         number: usize,
         rule: &'static str,
     },
     #[error("item {number}: {rule}")]
     Item {
-        /// One-based position in the list. The item itself is omitted because it may contain a secret.
+        /// One-based position of the item in the list. The item itself is omitted because it may contain a secret.
         number: usize,
         rule: &'static str,
     },

@@ -8,7 +8,8 @@ use threadkeep_identity::{
     SameSite, Secure, TrustedProxies,
 };
 
-/// Returns the configured key ring. Missing or short keys are accepted only if `listen` is a loopback address.
+/// Returns the configured signing keys, if any. Missing or short keys are accepted only if `listen` is a loopback
+/// address.
 pub(super) fn signing_keys(
     values: &mut Values,
     listen: SocketAddr,
@@ -52,7 +53,7 @@ pub(super) fn signing_keys(
     }
 }
 
-/// Minimum length of an API key, in bytes. A random key of 16 bytes cannot be guessed over a network.
+/// Minimum length of an API key, in bytes. Long enough that a random key cannot be guessed over a network.
 const API_KEY_BYTES_MIN: usize = 16;
 
 /// Returns the API keys of back ends. Short keys are accepted only if `listen` is a loopback address.

@@ -1,4 +1,4 @@
-//! Merges the layers of settings. From weakest to strongest, they are the default file, the settings file, the
+//! Merges the layers of settings. From weakest to strongest, the layers are the default file, the settings file, the
 //! environment, and flags.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -14,7 +14,7 @@ use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, tex
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     pub file: Option<PathBuf>,
-    /// Settings file to read if neither a flag nor the environment names one. This file need not exist.
+    /// Settings file to read if neither a flag nor the environment names a settings file. The file need not exist.
     pub fallback_file: Option<PathBuf>,
     /// Environment variables. Only those whose names start with `THREADKEEP_` are used.
     pub environment: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Validates the log filter: its [`EnvFilter`] syntax, and whether each directive can match anything.
+//! Validates the log filter: its [`EnvFilter`] syntax, and whether each directive can match any log lines.
 //!
 //! `EnvFilter` treats any word that is not a level as a target. Without these checks, a misspelled level would switch
 //! the log off without an error, and white space or a semicolon would become part of a target.
@@ -32,7 +32,7 @@ const CRATES: [&str; 21] = [
     "threadkeep_webhooks",
 ];
 
-/// The modules of the crate `threadkeep`. All other parts of the program are separate crates.
+/// The modules of the crate `threadkeep`, which a directive can name as `threadkeep::app`, for example.
 const MODULES: [&str; 5] = ["actix", "app", "cli", "config", "telemetry"];
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 /// Number of bytes of memory to assume if the system does not report its memory.
 const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
 
-/// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of its
-/// `cgroups(7)`.
+/// Returns how many bytes of memory the process can use: the memory of the machine or, if lower, the limit of the
+/// process's control groups (`cgroups(7)`).
 pub(super) fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo");
     let machine = machine.ok().and_then(|text| mem_total(&text));
@@ -30,9 +30,9 @@ fn mem_total(meminfo: &str) -> Option<u64> {
 /// Returns the files that may contain a memory limit for a process. `groups` has lines such as `0::/path` (cgroups
 /// version 2) and `7:memory:/path` (version 1).
 ///
-/// Includes the files of all parent cgroups, because a cgroup also limits its children. In a container, the path may be
-/// the path on the host; the limit is then in the root of the mount, which is the container's cgroup. If no limit is
-/// set, the file contains no number, or a number larger than the memory of any machine.
+/// Includes the files of all parent cgroups, because a cgroup also limits its children. In a container, `groups` may
+/// contain the path on the host. The container's limit is then in the root directory of the cgroup file system. If no
+/// limit is set, a file contains a word instead of a number, or a number larger than the memory of any machine.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

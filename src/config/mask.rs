@@ -1,5 +1,5 @@
-//! Masks secrets in values. The name of a setting determines whether its value is secret, so new settings need no entry
-//! here.
+//! Masks secrets in the values of settings. The name of a setting determines which part of its value is masked: for
+//! example, the suffix `_secret` masks the whole value.
 
 const MASK: &str = "***";
 pub(super) const PEM: &str = "-----BEGIN";
@@ -29,7 +29,7 @@ pub(super) fn mask(name: &str, text: &str) -> String {
     }
 }
 
-/// Masks keys, but not their names. An entry without a colon may be a bare secret, so all of it is masked.
+/// Masks keys, but not their names. An entry without a colon may be a key without a name, so it is masked completely.
 fn mask_keys(text: &str) -> String {
     let mask = |entry: &str| match entry.trim().split_once(':') {
         Some((name, _)) => format!("{name}:{MASK}"),
@@ -38,7 +38,7 @@ fn mask_keys(text: &str) -> String {
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
 }
 
-/// Masks the path of each URL in a list of words, because some receivers use the path as a secret.
+/// Masks the path of each URL in a list of words, because the path of a webhook URL may be a secret.
 fn mask_urls(text: &str) -> String {
     let mask = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => {
@@ -48,7 +48,7 @@ fn mask_urls(text: &str) -> String {
             let host = if is_host(host) { host } else { MASK };
             format!("{scheme}://{host}{path}")
         }
-        // a URL without its scheme, or the rest of a password that contains a comma
+        // a URL without its scheme, or the part of a password after a comma
         None if word.contains('@') => MASK.into(),
         None => word.into(),
     };
@@ -57,8 +57,8 @@ fn mask_urls(text: &str) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// Returns whether the text has the form of a host with an optional port. Any other text may be the beginning of a
-/// password.
+/// Returns whether `text` has the form of a host with an optional port. Otherwise, `text` may be the beginning of a
+/// password, and must be masked.
 fn is_host(text: &str) -> bool {
     let port = match text.rsplit_once(':') {
         Some((_, port)) if !text.ends_with(']') => port,

@@ -23,8 +23,8 @@ pub struct McpSettings {
     pub allowed_origins: Vec<String>,
 }
 
-/// Reads the hosts, and derives the origins. The host of `public_url` is always allowed. Pages may call the endpoint if
-/// their host is allowed or if `cors` allows their origin.
+/// Reads the allowed hosts and derives the allowed origins. The host of `public_url` is always allowed. A page may call
+/// the endpoint if the page's host is allowed or if `cors` allows the page's origin.
 pub(super) fn read(
     given: &Given,
     public_url: &str,

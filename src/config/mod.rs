@@ -1,5 +1,5 @@
-//! Settings from the default file, a settings file, `THREADKEEP_*` variables and flags. Later sources override earlier
-//! ones.
+//! Settings from the default file, a settings file, `THREADKEEP_*` variables and flags. In this list, later sources
+//! override earlier sources.
 //!
 //! To add a setting, add an entry to `default.toml` and a field to [`Settings`]. Flags, help and the report of
 //! `threadkeep config` are derived from the entry.

@@ -21,7 +21,7 @@ pub struct ModelSettings {
     pub upstream_timeout: Duration,
     /// Maximum number of retries for a request to an upstream, 0 to 10.
     pub upstream_retries: u32,
-    /// Token limit (1 to 1,000,000) to send if an upstream requires a limit and the request specifies none.
+    /// Token limit (1 to 1,000,000) to send if an upstream requires a limit and the request does not specify one.
     pub upstream_max_output_tokens: u64,
     pub limits: ResponseLimits,
     pub online: OnlineSettings,

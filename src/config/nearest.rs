@@ -1,6 +1,6 @@
 //! Suggests the setting whose name is closest to a misspelled name.
 
-/// Minimum similarity of a suggestion, from 0 to 1. Clap uses the same value.
+/// Minimum similarity between a name and a suggestion, from 0 to 1. Clap uses the same value for its suggestions.
 const SIMILARITY_MIN: f64 = 0.7;
 
 pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

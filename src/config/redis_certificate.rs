@@ -33,7 +33,8 @@ pub(super) fn read(
     Ok(Some(files))
 }
 
-/// Returns the path of the file. Rejects values that contain PEM text, because error messages would reveal that text.
+/// Returns the path of the file. Rejects a value that contains a key or a certificate in PEM format instead of a path,
+/// because later error messages show the path.
 fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     match given.filled() {
         Some(text) if text.contains(PEM) => {

@@ -42,7 +42,7 @@ pub struct Settings {
     /// Idle lifetime of conversations that `OpenAI` clients create.
     pub conversation_ttl: Duration,
     pub rates: RateLimits,
-    /// True if an event is also emitted at the end of each request for a thread.
+    /// True if the server emits an additional event at the end of each request for a thread.
     pub session_events: bool,
     /// Prefix of links to this service. If empty, links contain only the path.
     pub public_url: String,
@@ -310,7 +310,8 @@ fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
     Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
-/// About 30 years. Small enough to fit into the packed TTL of a thread, and to prevent sums of times from overflowing.
+/// Maximum value of settings in seconds, about 30 years. Fits into the packed TTL of a thread, and is small enough that
+/// sums of times cannot overflow.
 const SECONDS_MAX: u64 = 1_000_000_000;
 
 fn seconds(given: &Given, min: u64) -> Result<Duration, SettingsError> {

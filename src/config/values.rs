@@ -47,8 +47,8 @@ impl Values {
         Provenance(self.given.iter().map(row).collect())
     }
 
-    /// Removes and returns a setting, so that tests can find settings that are never read. Panics if the default file
-    /// has no such setting, or if the setting was already taken.
+    /// Removes a setting and returns it, so that a test can check that no setting remains unread. Panics if the default
+    /// file has no such setting, or if the setting was already taken.
     pub(super) fn take(&mut self, name: &str) -> Given {
         let index = self.given.iter().position(|given| given.name == name);
         self.given

@@ -12,7 +12,7 @@ struct Item<'a> {
     types: EventTypes,
 }
 
-/// Returns the endpoints with their secrets, and whether endpoints may have private addresses.
+/// Returns the webhook endpoints with their secrets, and whether their URLs may refer to private IP addresses.
 pub(super) fn endpoints(values: &mut Values) -> Result<(Vec<Endpoint>, bool), SettingsError> {
     let allow_private = values
         .take("webhook_allow_private")

@@ -69,7 +69,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Labels each number. `label` is the name of the label, and the text in each pair is its value.
+/// Adds a label to each number. The name of the label is `label`, and its value is the string in each pair.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],

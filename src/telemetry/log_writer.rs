@@ -17,7 +17,7 @@ use super::current::{counter, register};
 
 /// Maximum total size of queued lines, in bytes. Further lines are dropped.
 const QUEUED_BYTES_MAX: usize = 4 * 1_048_576;
-/// Maximum time that the process waits for queued lines when it exits.
+/// Maximum time that the process waits for queued lines to be written when it exits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -146,7 +146,8 @@ impl<W: Write> Lines<W> {
 mod tests {
     use super::*;
 
-    /// Accepts up to three bytes of every other write. The remaining writes fail or would block.
+    /// A writer that accepts up to three bytes of every other write. The writes in between return `WouldBlock`. When
+    /// full, fails all writes.
     #[derive(Default)]
     struct Disk {
         text: Vec<u8>,

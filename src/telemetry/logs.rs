@@ -37,8 +37,8 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// Maximum log levels for libraries. They prevent requests from filling the log or leaving private data in it. A filter
-/// that names a library removes that library's limit.
+/// Maximum log levels for libraries. Without these limits, requests could fill the log or leave private data in it. A
+/// filter that names a library removes that library's limit.
 const QUIET: [(&str, &str, LevelFilter); 4] = [
     // logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),

@@ -29,15 +29,15 @@ use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
 
-/// Label for errors from other protocols that have no code in this API.
+/// Label for an error in another protocol if this API has no code for the error.
 const NO_CODE: &str = "other";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 const UNMATCHED: &str = "unmatched";
 
-/// The metric handles of one worker, so that requests need no label lookups. The only locks that workers share are
-/// those of the statistics.
+/// Keeps the metric handles of one worker, so that requests do not have to look up labels. Workers share only the locks
+/// of the statistics.
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
@@ -277,7 +277,7 @@ fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     given.next().is_none().then_some(parent)
 }
 
-/// The log line for a request. Omits the path, which may contain keys and a complete id.
+/// The log line for a request. Omits the path, because it may contain state keys and a complete thread id.
 struct Line<'a> {
     request: &'a HttpRequest,
     route: &'a str,
@@ -328,7 +328,7 @@ impl Line<'_> {
 
     /// Builds a span according to the [conventions for
     /// HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), but omits the path, which may
-    /// contain keys and a complete id.
+    /// contain state keys and a thread id.
     fn span(&self, code: Option<&'static str>) -> Ended {
         let method = match method_label(self.request.method()) {
             "other" => "_OTHER",

@@ -13,7 +13,7 @@ use threadkeep_responses::{
     Protocol, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
 };
 
-/// Label for calls to tools that do not exist. Models sometimes invent names.
+/// Label for calls to tools that do not exist, because models sometimes invent tool names.
 const UNKNOWN: &str = "unknown";
 
 /// Buckets in seconds, from short answers to the longest response that the default settings allow.

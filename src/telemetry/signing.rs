@@ -6,7 +6,7 @@ use super::current::{gauge, gauges, register};
 use threadkeep_domain::KeyRing;
 use threadkeep_events::SigningStatus;
 
-/// Registers metrics that show which key signs, and how many replicas do not have the chosen key.
+/// Registers metrics that show which key signs thread ids, and how many replicas lack the key that the settings choose.
 pub fn register_signing(registry: &mut Registry, ring: KeyRing, status: Arc<SigningStatus>) {
     register(registry, move |encoder| {
         let help = "1 for the key that signs, 0 for keys that only verify";

@@ -58,7 +58,7 @@ impl ThreadMetrics {
         self.sizes.observe(written.size_bytes as f64);
     }
 
-    /// Counts a thread that a request has ended, unless the answer is a replay.
+    /// Counts a thread that a request has ended, unless the answer replays that of an earlier request.
     pub(super) fn destroyed(&self, destroyed: Destroyed) {
         if destroyed.existed && !destroyed.replayed {
             self.end("destroyed", 1);

@@ -6,7 +6,7 @@ import { Visitor, eventually, range, release, settled } from "./visitor.mjs";
 
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
-// Runs `act` once for each number below `count`. The apps run concurrently, but each app runs one call at a time.
+// Calls `act` once for each number below `count`. The apps run concurrently, but each app runs one call at a time.
 async function runInterleaved(apps, count, act) {
   let next = 0;
   const run = async (app) => {

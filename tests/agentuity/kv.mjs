@@ -7,7 +7,7 @@ import { request } from "./visitor.mjs";
 const DAY = 86_400;
 const MISSING = { exists: false };
 
-// Makes a call in the app. Returns the result or the error as an object.
+// Asks the app to make a key-value call. Returns { result } or { error }.
 async function attempt(app, ...call) {
   const response = await request(`${app.url}/api/kv`, { method: "POST", body: call });
   return response.json();

@@ -30,7 +30,7 @@ class Traffic {
     }
   }
 
-  // Returns the last number that each write frame adds to the log, in frame order.
+  // Returns, for each write frame in order, the last number in the log and whether the server acknowledged the frame.
   #writes(visitor) {
     const calls = this.stage.wire.of(visitor.id);
     const writes = calls.filter(({ action }) => action === "merge" || action === "save");
@@ -106,7 +106,7 @@ export const outages = [
     const [a, b] = stage.apps;
     let visitor;
     let name;
-    // retry: on a busy machine, the app may reconnect before it reads, and then its read succeeds
+    // retry, because on a busy machine the app may reconnect before its read, so that the read succeeds
     for (let tries = 0; name !== null; tries++) {
       assert.ok(tries < 50, "the read never fails");
       visitor = new Visitor(stage);

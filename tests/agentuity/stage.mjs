@@ -1,4 +1,4 @@
-// Two processes of the app, threadkeep, and proxies between them and to Redis.
+// Starts threadkeep, two processes of the app, and proxies from the app to threadkeep and from threadkeep to Redis.
 
 import { spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
@@ -39,7 +39,8 @@ export class Stage {
   #settings;
   #replicas = [];
 
-  // settings: program, redis (path of a socket), bun, directory (of app.ts and the runtime), entry, key, prefix, logs
+  // The settings are program, redis (a socket path), bun, directory (with app.ts and the runtime), entry, key, prefix
+  // and logs.
   static async open(settings) {
     const stage = new Stage();
     stage.#settings = settings;
@@ -85,7 +86,7 @@ export class Stage {
     return replica;
   }
 
-  // Starts a new replica behind the same address, and stops the old replica. Returns the exit code of the old replica.
+  // Starts a new replica behind the same proxy, and stops the old replica. Returns the exit code of the old replica.
   async replaceReplica() {
     const before = this.#replicas.at(-1);
     await this.startReplica();

@@ -30,7 +30,7 @@ export const states = [
   ["a state of nearly 1 MiB is saved and restored", async (stage) => {
     const [a, b] = stage.apps;
     const visitor = new Visitor(stage);
-    // each quotation mark takes two bytes in the state and four in the frame
+    // each quotation mark takes two bytes in the stored state and four bytes in the WebSocket frame
     const text = '"'.repeat(524_200);
     await visitor.do(a, ["get", "text"], ["set", "text", text]);
     assert.equal(stage.wire.of(visitor.id).at(-1).action, "save");

@@ -2,7 +2,7 @@
 
 use crate::support::server::{Backend, Server};
 
-/// Parts of the passwords in the URLs below. The log must not contain them.
+/// Passwords and other secrets in the tested URLs. The log must not contain them.
 const SECRETS: [&str; 2] = ["hidden", "s3cret"];
 
 #[test]

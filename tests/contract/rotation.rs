@@ -1,5 +1,5 @@
-//! Rolls out a new signing key to two replicas, one at a time. Clients must not lose their conversations, whatever the
-//! order of the rollout.
+//! Tests that a new signing key can be rolled out to two replicas, one at a time. Clients must not lose their
+//! conversations, in whatever order the replicas receive the key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,8 +44,8 @@ fn new_key() -> String {
 }
 
 impl TwoReplicas {
-    /// Starts two replicas with the old key. For `wait_seconds` after a replica stops, the other replica still treats
-    /// it as one that lacks the new key.
+    /// Starts two replicas with the old key. For `wait_seconds` after its start, a replica with both keys still signs
+    /// with the old key, because a replica that is offline may lack the new key.
     fn start(wait_seconds: u64) -> Arc<Self> {
         let base = Server::builder(Backend::Redis)
             .set("THREADKEEP_SIGNING_KEY_WAIT_SECONDS", wait_seconds)
@@ -211,7 +211,7 @@ async fn the_documented_rollout_loses_no_conversation() {
     }
     fleet.await_signing_with(NEW_SECRET).await;
     load.await_progress().await;
-    // by now, the ids of all clients are signed with the new key
+    // by now, the thread ids of all clients are signed with the new key
     for replica in [0, 1] {
         fleet.restart(replica, &[new_key()], "new").await;
         load.await_progress().await;
@@ -251,7 +251,7 @@ async fn a_temporarily_absent_replica_still_counts() {
     let load = Load::start(&fleet);
     fleet.restart(0, &[new_key(), old_key()], "").await;
 
-    // while replica 1 restarts, replica 0 has no running peer to ask for keys
+    // while replica 1 restarts, replica 0 cannot ask it for its keys, but must not sign with the new key yet
     fleet.restart(1, &[old_key()], "").await;
 
     load.await_progress().await;

@@ -147,7 +147,7 @@ async fn a_client_that_stops_reading_is_disconnected_but_its_requests_still_run(
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
     socket.save(&id, &large).await;
 
-    // request more state than the socket buffers hold, and then send a write
+    // request more state than fits into the socket buffers, and then send a write
     let restore = request("1", "restore", &about(&id, &[]));
     let set = r#"[{"op":"set","key":"a","value":1}]"#;
     let merge = request("2", "merge", &about(&id, &[("operations", set)]));

@@ -21,9 +21,9 @@ const NAMES: [(&str, &[&str]); 6] = [
     // only the composition root selects the store
     ("RedisStore", &["store-redis", "app", "actix"]),
     ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
-    // other crates handle the results of store calls, but do not call the store themselves
+    // other crates handle the results of store calls, but only these call the store
     ("dyn Store", &["service", "telemetry", "app"]),
-    // store-redis reads client certificates, which may be renewed while the server runs
+    // `store-redis` reads client certificates itself, because they may be renewed while the server runs
     (
         "std::fs",
         &["store-redis", "config", "telemetry", "cli", "fuzzing"],

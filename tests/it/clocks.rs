@@ -8,7 +8,7 @@ use threadkeep_store::Clock;
 use crate::conformance::room::{redis_on, set};
 use crate::support::redis::RedisServer;
 
-/// Moves the newest event of each log an hour ahead and drops the others, as if the clock had since been set back.
+/// Moves the newest event of each log an hour ahead and drops all earlier events, as if the clock had been set back.
 fn log_an_hour_ahead(connection: &mut Connection) {
     let logs: Vec<String> = redis::cmd("KEYS").arg("*:e").query(connection).unwrap();
     for log in logs {

@@ -143,11 +143,11 @@ async fn confirming_an_ineffective_write_leaves_no_keys() {
     assert!(before.1.contains(&-1) && before.1.contains(&100));
 }
 
-/// Number of writes that wait for a replica at the same time, one per permit.
+/// Number of writes that wait for a replica at the same time: as many as a store allows.
 const BLOCKED_WRITES: usize = 15;
 /// Time limit for calls. Redis ends their `WAIT`s after 210 s.
 const CALL_TIMEOUT: Duration = Duration::from_secs(240);
-/// Time limit for closing the abandoned connections and writing once, even on a busy machine.
+/// Time limit for closing the connections of the abandoned calls and for one more write, even on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn connections_that_redis_has_closed_are_not_used_again() {
     servers
         .master
         .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    // by the time this read has opened a connection, the store has noticed that the other connections are closed
+    // by the time this read has opened a connection, the store has noticed that its other connections are closed
     assert_eq!(thread.value("k").await.as_deref(), Some("1"));
     let written = thread.try_merge(&[set("k", "2")]).await;
 

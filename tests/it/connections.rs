@@ -49,7 +49,7 @@ async fn assert_works(url: &str) {
     assert_eq!(thread.state().await.unwrap(), r#"{"k":[1,2]}"#);
 }
 
-/// Connects to a Redis that the store must reject. Returns the error in every form in which it may be logged.
+/// Connects to a Redis server that the store must reject. Returns the error in every form that may be logged.
 async fn refusal(url: &str, key_prefix: &str) -> String {
     let error = connect(url, key_prefix).await.unwrap_err();
     let StoreError::Unavailable(cause) = &error else {
@@ -203,7 +203,7 @@ async fn tls_works_only_with_a_trusted_certificate() {
     let own = authority.issue("redis");
     let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
-    // trusted certificates apply to a whole process, so this test starts each server as a separate process
+    // trusted certificates apply to a whole process, so start each server as a separate process
     let settings = Server::builder(Backend::Memory).redis(&url);
 
     let trusting = settings

@@ -95,7 +95,7 @@ async fn data_past_its_retention_leaves_no_keys() {
             assert!(restored.unwrap().is_some());
         }
     }
-    // create the threads again; when a new thread ends, the archive of the first thread becomes an earlier archive
+    // create the threads again with the same ids, so that each id also has an earlier archive once they have ended
     room.advance(35 * SECOND);
     room.reap().await;
     for thread in &threads {
@@ -108,7 +108,7 @@ async fn data_past_its_retention_leaves_no_keys() {
     room.reap().await;
     assert!(!unexpired_keys(&mut redis.connection(), &room.clock).is_empty());
 
-    // restored archives are not listed, so only their Redis expiry deletes them, an hour after the retention of the log
+    // no list contains restored archives, so only Redis deletes them, one hour after the retention of the log has passed
     room.advance(4_500 * SECOND);
     room.tidy().await;
 
@@ -217,7 +217,7 @@ async fn a_write_to_an_unwatched_thread_runs_no_extra_commands() {
     for name in ["evalsha", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // once a second, a write checks for subscribers to all threads, and a single-operation write extends the lifetime
+    // at most once a second, a write checks for subscribers to all threads, and a one-value write extends the lifetime
     let seconds = 1 + start.elapsed().as_secs();
     for (name, each, at_most) in [("time", 1, 3), ("pexpire", 1, 1), ("pttl", 3, 3)] {
         let calls = commands(&mut connection, name);
@@ -229,7 +229,7 @@ async fn a_write_to_an_unwatched_thread_runs_no_extra_commands() {
     }
 }
 
-/// For one second after a read has extended the lifetime of a thread, reads fetch only its version, not its content.
+/// For a second after a read has extended a thread's lifetime, reads fetch only its version, not its content.
 #[tokio::test]
 async fn a_cached_read_fetches_no_content() {
     const READS: u64 = 100;
@@ -404,7 +404,7 @@ async fn restoring_a_thread_restores_its_history_without_copying_it() {
 
     assert!(restored.unwrap().is_some());
     assert_eq!(scope.items().await.len(), 1_000);
-    // Redis copies only the state, because the event about the end of the thread still refers to it
+    // restoring copies only the state, because the event about the thread's end still refers to the original
     assert_eq!(commands(&mut connection, "copy"), 1);
 }
 

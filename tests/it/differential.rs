@@ -1,5 +1,5 @@
-//! Runs the same random operation lists on several stores. The short and the long write script of Redis must behave
-//! like the embedded store, which runs the Rust code of the domain crate.
+//! Runs the same random lists of operations on several stores. Both Redis write scripts, the short and the long one,
+//! must behave like the embedded store, which runs the Rust code of the domain crate.
 
 use std::time::{Duration, Instant};
 
@@ -95,8 +95,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list. Retries if the players disagree after a slow run: they report times in steps of five seconds, and the
-/// clock may have passed a step between two players.
+/// Runs a list on all stores. Retries if the stores disagree after a slow run, because they report times in steps of
+/// five seconds, and the clock may have passed a step between two stores.
 fn retry_if_slow(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const SLOW: Duration = Duration::from_secs(2);
     for _ in 0..10 {

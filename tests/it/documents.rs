@@ -36,7 +36,7 @@ fn committed_documents_match_the_output_of_the_program() {
 fn every_file_that_the_architecture_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = files_below(root, &["src", "crates", "tests", "deploy", "docs"]);
-    // pages omit `crates/` and `/src` from the path of a crate's file
+    // the pages omit `crates/` and `/src` from the paths of files in crates
     let files: Vec<_> = files
         .iter()
         .map(|file| match file.split_once("/crates/") {

@@ -71,7 +71,7 @@ fn write_store(connection: &mut Connection) {
         }
         for pair in list(&entry["sorted_set"]) {
             let score = pair[1].as_f64().unwrap();
-            // in sets that Redis sorts by id, all scores are 0; all other scores are times
+            // shift the scores, which are times, except in sets that Redis sorts by id, where all scores are 0
             let score = if score == 0.0 { score } else { score + age };
             run("ZADD", &[score.to_string().into_bytes(), bytes(&pair[0])]);
         }

@@ -115,7 +115,7 @@ async fn a_scope_with_a_changed_key_lifetime_can_be_read_and_ended() {
     assert!(scope.end().await);
 }
 
-/// Rate limits must work while Redis is full: a request that destroys a thread counts towards them, and must succeed.
+/// Rate limits must work while Redis is full: destroying a thread counts towards a limit, and must succeed.
 #[tokio::test]
 async fn rate_limits_still_count() {
     let redis = Arc::new(RedisServer::start());
@@ -227,7 +227,7 @@ async fn every_protocol_reports_a_full_embedded_store() {
     thread.delete("").ok().await;
 }
 
-/// A store drops old items to make space for a large item in a separate step, before it writes the large item.
+/// A store drops old items before it writes a large item. If Redis rejects the large item, the old items must remain.
 #[tokio::test]
 async fn a_rejected_append_drops_no_items() {
     let redis = RedisServer::start();

@@ -33,7 +33,8 @@ impl Deployment {
         R::start(&redis_at(&self.redis.url(), &self.prefix).await)
     }
 
-    /// Kills a replica during `call`, at the first change after `passed` changes. Returns whether it was killed.
+    /// Runs `call` on a new replica. Kills the replica at the first change in Redis after it has made `passed` changes.
+    /// Returns whether the replica was killed.
     pub(crate) async fn call_and_kill<R: Replica, T>(
         &self,
         about: &[&str],

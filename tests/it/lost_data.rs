@@ -1,4 +1,5 @@
-//! Tests that a thread whose data Redis lost is never combined with that data, or with an earlier or later thread.
+//! Tests that, after Redis has lost data of a thread, the store never mixes data of different versions or lives
+//! (incarnations) of the thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,7 @@ async fn an_earlier_life_is_restored_with_its_scope_after_the_last_one_was_lost(
     );
 }
 
-/// A server that was briefly a replica may serve different data over the same connections.
+/// A Redis server that was briefly the replica of another server may then serve different data on the same connections.
 #[tokio::test]
 async fn a_cached_copy_is_not_updated_by_a_write_to_different_content() {
     let redis = RedisServer::start();
@@ -75,7 +76,7 @@ async fn a_cached_copy_is_not_updated_by_a_write_to_different_content() {
             .arg(dumped)
             .arg("REPLACE");
         restore.exec(&mut connection).unwrap();
-        // wait, so that the lost version and its replacement have different times in milliseconds
+        // wait, so that the lost version and the version that replaces it have different times in milliseconds
         sleep(Duration::from_millis(2)).await;
         elsewhere.merge(&[set("kept", "1")]).await;
         thread.merge(&[write]).await;

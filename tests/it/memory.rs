@@ -1,4 +1,4 @@
-//! Tests a guarantee that only the embedded store gives: expired threads are ended and freed without a request.
+//! Tests that the embedded store frees the memory of expired and ended data, even if no request accesses that data.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ fn fill_with(bytes: usize) -> Operation {
     set("k", &format!("\"{}\"", "x".repeat(bytes)))
 }
 
-/// Fills a store with threads until the store is full. Returns the first thread.
+/// Creates threads until the store is full. Returns the first thread.
 async fn fill(room: &Room) -> Subject {
     let first = room.subject();
     first.merge(&[set("a", "1"), set("b", "[1,2]")]).await;
@@ -297,7 +297,7 @@ async fn concurrent_writers_overshoot_by_at_most_one_write_each() {
     );
 }
 
-/// If ended threads and entries were still counted, a store would fill up with them.
+/// A store that counted the memory of ended threads and entries would eventually be full.
 #[tokio::test]
 async fn freed_data_is_not_counted() {
     let clock = Clock::system();
@@ -322,13 +322,13 @@ async fn freed_data_is_not_counted() {
 
     room.space("n").destroy().await;
     until(async || {
-        // the archives of threads that ended in the meantime are kept for another 60 s
+        // advance the clock before each check, because each ended thread leaves an archive that exists for another 60 s
         room.advance(Duration::from_secs(60));
         store.is_empty()
     })
     .await;
-    // empty hash tables remain, usually 17 to 22 KB; for any distribution of ids over shards, a table of n entries has
-    // at most max(4, 16n/7) slots, less than twice the usual number
+    // hash tables keep their memory when they are empty, usually 17 to 22 KB; a table that held n entries has at most
+    // max(4, 16n/7) slots, so even an uneven distribution of ids over shards takes less than twice as much
     until(async || used(&store) < 40_000).await;
 }
 

@@ -1,5 +1,5 @@
-//! Tests that every script accesses only one cluster slot. A standalone Redis does not check this, so an undeclared key
-//! would fail only in a cluster. The test reads the keys from `MONITOR`.
+//! Tests that every script accesses only declared keys, all in one cluster slot. A standalone Redis does not check
+//! this, so a script with an undeclared key would fail only in a cluster. Gets the accessed keys from `MONITOR`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -81,10 +81,10 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
 #[tokio::test]
 async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let cluster = Arc::new(RedisCluster::start());
-    // a call that accesses a moving slot may take the whole time limit
+    // set a short time limit, because a call that accesses a moving slot may take the whole limit
     let room = cluster_within(Duration::from_secs(5), Arc::clone(&cluster)).await;
     let thread = room.subject();
-    // create all data that the scripts use, because a script without data returns early
+    // create all data that the scripts use, because a script that finds no data returns early
     thread.merge(&[set("a", "1")]).await;
     thread.destroy().await;
     room.advance(Duration::from_secs(120));
@@ -225,7 +225,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         }
         let is_archive = declared_key.contains("}:a:");
         match key.strip_prefix(declared_key.as_str()) {
-            // the key itself, or the key that tests whether the slot is moving
+            // the declared key itself, or the key with which a script tests whether the slot is moving
             Some("" | ":") => true,
             Some(rest) => is_archive && is_life(rest),
             None if is_archive || declared_key.contains("}:t:") => of_thread(declared_key),
@@ -495,7 +495,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     let first = backend.get_archive(id, None).await.unwrap().unwrap();
     backend.restore(id, None, &thread.policy).await.unwrap();
     room.advance(thread.policy.ttl);
-    // the archive of this later life (incarnation of the thread) replaces the archive of the first life
+    // end a later life (incarnation of the thread), so that its archive replaces the archive of the first life
     thread.merge(&[set("k", "3")]).await;
     assert!(thread.destroy().await.existed);
     let life = first.head.life;

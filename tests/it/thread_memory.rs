@@ -1,4 +1,4 @@
-//! Tests the promise of docs/capacity.md about the memory of small threads in Redis.
+//! Tests the figure in docs/capacity.md for the memory that a small thread takes in Redis.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::conformance::room::{Room, redis_on, set};
 use crate::support::redis::RedisServer;
 use crate::versions::PACKING;
 
-/// Puts 281 threads into each of 256 buckets, so that the unused end of each log's last block hardly matters.
+/// About 281 threads in each of the 256 buckets (the keys of one hash tag), so that the unused memory at the end of
+/// each bucket's event log hardly changes the average.
 const THREADS: usize = 72_000;
 const OVERHEAD_BYTES: u64 = 150;
 

@@ -1,4 +1,4 @@
-//! Checks the claims of docs/redis.md about the Redis or Valkey version under test.
+//! Checks the claims that docs/redis.md makes about the version of Redis or Valkey under test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::until;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
 const HEADER: &str = "| version |";
 const THREADS: u64 = 2_000;
-/// Tolerance in percent for allocations that do not grow with each thread, such as hash tables of keys.
+/// Tolerance in percent, because some allocations, such as the hash table of keys, do not grow with each thread.
 const TOLERANCE_PERCENT: u64 = 5;
 /// Part of the log line about unpacked hashes.
 const UNPACKED_HASHES: &str = "hash-max-listpack-value";
@@ -137,7 +137,7 @@ fn is_close(stated: u64, measured: u64) -> bool {
 }
 
 /// Measures the memory of a thread with `messages` messages of 100 bytes. If `messages` is 0, stores a number in the
-/// state instead. Repeats the measurement until it is close to `stated`, because Redis frees some memory later.
+/// state instead. Repeats the measurement until the result is close to `stated`, because Redis frees some memory late.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize, stated: &str) -> u64 {
     let stated = number(stated).unwrap();
     let mut bytes = 0;
@@ -171,8 +171,8 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
         .await;
 }
 
-/// Returns the memory in use once no other client is connected. Flushes the scripts first, because Redis 8 includes
-/// their heap.
+/// Waits until no other client is connected, and returns the memory in use. Flushes the scripts first, because Redis 8
+/// includes the scripts' memory in the result.
 async fn used_memory(redis: &RedisServer) -> u64 {
     redis.call(&["SCRIPT", "FLUSH", "SYNC"]);
     until(async || redis.info("clients")["connected_clients"] == "1").await;

@@ -20,7 +20,7 @@ function textOf(response) {
   return content[0].text;
 }
 
-// Checks that the request to the upstream, which `response` repeats, contains these texts.
+// Checks that the request to the upstream contains all of `texts`. `response` repeats this request.
 function assertShown(response, ...texts) {
   const request = textOf(response);
   for (const text of texts) assert.ok(request.includes(text), `${text} did not reach the model`);

@@ -12,7 +12,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from openai import AsyncOpenAI, NotFoundError
 
 client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/v1")
-# hides the warning that another caller added the last items of a conversation
+# hides the warning that another caller has added items at the end of the conversation
 logging.getLogger("openai.agents").setLevel(logging.ERROR)
 CONFIG = RunConfig(tracing_disabled=True)
 
@@ -49,7 +49,7 @@ async def check_items():
 
 
 async def check_concurrent_pops():
-    """Checks that concurrent callers never pop the same item twice. A caller whose item is already popped gets 404."""
+    """Checks that concurrent callers never pop the same item twice. A caller gets 404 if another caller was faster."""
     session = session_of()
     await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
 

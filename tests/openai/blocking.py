@@ -18,7 +18,7 @@ async def collect(pages):
 
 
 class Blocking:
-    """Wraps a part of the asynchronous client. Its calls block until they have a result."""
+    """Wraps a part of the asynchronous client. Each call of the wrapper blocks until it has a result."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -35,7 +35,7 @@ class Blocking:
 
 def blocking(value):
     if inspect.isawaitable(value):
-        # a list object can be awaited for its first page, or iterated for all items
+        # the client's list objects are both awaitable (for the first page) and iterable (for all items)
         is_list = hasattr(value, "__aiter__")
         value = loop.run_until_complete(first_page(value))
         return Blocking(value) if is_list else value

@@ -30,7 +30,7 @@ def texts(items):
 
 
 def refused(error, code, param, call):
-    """Asserts that `call` raises `error` with this code and parameter. Returns the message."""
+    """Asserts that `call` raises `error` with this `code` and `param`. Returns the error message."""
     try:
         call()
     except error as raised:
@@ -197,7 +197,7 @@ def check_unavailable(address):
 
 
 def check_limited(address):
-    """Checks the errors of a server that allows two writes per hour."""
+    """Checks the error that the client raises when a server allows only two writes per hour."""
     limited = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     conversation = limited.create().id
     try:
@@ -212,7 +212,7 @@ def check_limited(address):
 
 
 def check_broken_links():
-    """Checks that the client retries a POST when the connection breaks before the answer."""
+    """Checks that the client retries a request when the connection breaks before the answer arrives."""
     proxy = CuttingProxy(ADDRESS)
     link = make_client(base_url=f"http://{proxy.address}/v1").conversations
 

@@ -1,4 +1,4 @@
-// The TypeScript counterpart of clients.py. model-clients.sh calls clients.mjs ADDRESS KEY PACKAGES.
+// The TypeScript counterpart of clients.py. Run by model-clients.sh. Usage: clients.mjs ADDRESS KEY PACKAGES
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,7 +1,7 @@
 """Uses reasoning and tool-calling models through Responses API clients on each kind of upstream. Prints the rows of the
 table in docs/clients.md: clients.py ADDRESS KEY REQUIREMENT...
 
-The scripted model repeats the user's text, see crates/scripted-upstream/src/main.rs.
+The scripted model repeats the user's text. See crates/scripted-upstream/src/main.rs.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ OSLO = Place(city="Oslo")
 # Without this variable, LiteLLM downloads model prices when it is imported.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-# all clients share one event loop, because a client's connections belong to their loop
+# all clients share one event loop, because a client can use its connections only in the loop that opened them
 LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
 

@@ -1,7 +1,7 @@
 """A pytest plugin that runs the published tests of openai-agents against a server. openai.sh loads it.
 
 The transport of the tests keeps items in a list. This plugin also sends each request to a conversation of the server, and
-returns the server's answer. If a test injects a failure, the test still gets the failure.
+returns the server's answer. If a test injects a failure, the test gets the failure instead.
 """
 
 import json
@@ -59,8 +59,8 @@ class ServedTransport(httpx.MockTransport):
         return answer
 
     async def catch_up(self, server, expected, params):
-        """Adds the items that the server lacks: initial items of the list, and items of a request whose answer the test
-        discards.
+        """Adds items to the server that only the transport's list contains: the initial items of a test, and the items of
+        a request if the test discards the answer.
         """
         if params.get("order") != "asc":
             expected = expected[::-1]

@@ -1,6 +1,6 @@
 """Runs responses of a scripted model with the published packages openai and openai-agents: responses.py ADDRESS
 
-The model answers with the user's text. If the text asks it to count, the model calls kv_increment first.
+The model answers with the user's text. If the user asks the model to count, the model calls kv_increment first.
 """
 
 import asyncio
@@ -214,4 +214,4 @@ check_documents()
 asyncio.run(check_agent())
 check_compaction()
 asyncio.run(check_compaction_session())
-print(f"model responses: 10 checks by openai {openai.__version__}")
+print(f"model responses: 11 checks by openai {openai.__version__}")

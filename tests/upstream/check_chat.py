@@ -77,7 +77,7 @@ def check_async_client():
 
 
 def check_tool_loop():
-    """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
+    """Checks that the upstream accepts its own answers as input, and rejects a tool call without a result."""
     fault = "the call call_1_1 has no result"
     with upstream(CALLS, ANSWER, faults=[f"request 3: {fault}"]) as settings:
         client = OpenAI(**settings)

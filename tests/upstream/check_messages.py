@@ -54,7 +54,7 @@ def check_stream_helper():
 
 
 def check_tool_loop():
-    """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
+    """Checks that the upstream accepts its own answers as input, and rejects a tool call without a result."""
     fault = "the call call_1_1 has no result in the next message"
     calls = {**CALLS, "reasoning": "Twice."}
     with upstream(calls, ANSWER, faults=[f"request 3: {fault}", "request 4: calls without tools"]) as settings:

@@ -51,7 +51,7 @@ def check_stream_helper():
 
 
 def check_tool_loop():
-    """Checks that the upstream accepts its own answers as input, and rejects a call without a result."""
+    """Checks that the upstream accepts its own answers as input, and rejects a tool call without a result."""
     fault = "the call call_1_1 has no result"
     calls = {**CALLS, "reasoning": "Twice."}
     with upstream(calls, ANSWER, faults=[f"request 3: {fault}"]) as settings:

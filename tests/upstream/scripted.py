@@ -1,4 +1,4 @@
-"""Runs the scripted upstream for checks with the packages of providers. The first argument is the path of the program."""
+"""Runs the scripted upstream for checks with packages of model providers. The first argument is the upstream's path."""
 
 import contextlib
 import json
@@ -14,8 +14,8 @@ CALLS = {"calls": [{"name": "kv_increment", "arguments": json.dumps({"key": key}
 
 @contextlib.contextmanager
 def upstream(*replies, faults=(), path="/v1"):
-    """Runs the scripted upstream with `replies`. Yields arguments for clients. At the end, asserts that the upstream found
-    exactly `faults` in the requests.
+    """Runs the scripted upstream with `replies`. Yields arguments to construct a client. At the end, asserts that the
+    upstream found exactly `faults` in the requests.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
         json.dump(replies, script)

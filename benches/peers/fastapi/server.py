@@ -1,4 +1,4 @@
-"""Stores a state per session as one JSON text in Redis, with FastAPI and redis-py.
+"""Stores each session's state as one JSON string in Redis, with FastAPI and redis-py.
 
     REDIS_URL=... uvicorn server:app
 """
@@ -18,7 +18,7 @@ store = redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
 
 
 def session_key(response: Response, session: Annotated[str | None, Cookie()] = None) -> str:
-    """Returns the key of the caller's session. Creates a session if there is none."""
+    """Returns the Redis key of the caller's session. Creates a session if the caller has none."""
     if session is None:
         session = secrets.token_hex(16)
         response.set_cookie("session", session, httponly=True, samesite="lax")

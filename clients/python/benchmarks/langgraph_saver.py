@@ -1,7 +1,7 @@
 """Compares ThreadkeepSaver with other LangGraph checkpointers: langgraph_saver.py [CHECKPOINTS].
 
 THREADKEEP_URL and THREADKEEP_API_KEY name the server. REDIS_URL names a Redis, which may be the server's. Each saver
-stores and reads the checkpoints of a growing conversation. Each checkpoint has the writes of two tasks. Prints wall
+stores and reads the checkpoints of a growing conversation. Two tasks write to each checkpoint. Prints wall
 time and this process's CPU time per call, for blocking calls and with 16 calls in flight. Skips savers that are not
 installed or do not work on this Redis. langgraph-checkpoint-redis needs RedisJSON and RediSearch.
 """

@@ -1,7 +1,8 @@
 """Measures the client's CPU time per push: pushes.py [PUSHES].
 
 THREADKEEP_URL and THREADKEEP_API_KEY name the server. Prints this process's CPU time per push, for blocking calls and
-with 64 calls in flight. Also prints the rate that one core could reach. The measured rate also depends on the server.
+with 64 calls in flight. Also prints the rate that the client could reach on one core, and the measured rate, which also
+depends on the server.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from threadkeep.langchain import ThreadkeepCache, ThreadkeepChatMessageHistory
 
 
 class Script(SimpleChatModel):
-    """Answers with the number of messages in the request. Needs no key."""
+    """Answers with the number of messages in the request. Needs no API key."""
 
     calls: int = 0
 

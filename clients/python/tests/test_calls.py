@@ -1,4 +1,4 @@
-"""Tests the table of calls and methods in docs/python.md. It lists all operations, except those of other protocols."""
+"""Tests the table of calls and methods in docs/python.md. Operations of other protocols are not in the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ other. The tests write this table with `WRITE_DOCS=1`.
 
 
 class Fake:
-    """A fake transport. Records requests, and returns one response that all methods accept."""
+    """A fake transport. Records requests, and returns a response that is valid for all methods."""
 
     ANSWER = (
         # every response contains all of these strings, numbers, flags and lists
@@ -89,7 +89,7 @@ def operations() -> list[str]:
 
 
 def matching(request: str, candidates: list[str]) -> str:
-    """Returns the operation that matches a request. Of several matches, returns the one with the fewest parameters."""
+    """Returns the operation that matches a request. If several match, prefers the one with the fewest parameters."""
 
     def fits(operation: str) -> bool:
         return re.fullmatch(re.sub(r"\\{[^/]*\\}", "[^/]+", re.escape(operation)), request) is not None

@@ -34,7 +34,7 @@ def server_with_logins(redis: Redis | None, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets an API key, which must not be used: it gives access to the threads of all users."""
+    """Sets an API key that clients must not use here, because the key gives access to the threads of all users."""
     monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)
 
 

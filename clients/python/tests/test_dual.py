@@ -64,7 +64,7 @@ BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
 
 
 class Deletions:
-    """Deletes entries concurrently. The first deletion fails. The other deletions wait for `released`."""
+    """Deletes entries concurrently. The first deletion fails, and the other deletions wait until `released` is set."""
 
     def __init__(self, proxy: Proxy, client: AsyncThreadkeep, count: int) -> None:
         self.released = threading.Event()

@@ -5,10 +5,12 @@ import gc
 import sys
 import threading
 
+from support.proxy import Proxy
 from support.server import API_KEY, Server
 from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep
+from threadkeep._http.limits import MAX_CONNECTIONS
 
 
 def test_a_client_serves_event_loops_in_sequence(server: Server) -> None:
@@ -56,8 +58,16 @@ def test_a_client_serves_short_lived_concurrent_loops(server: Server) -> None:
     assert failures == []
 
 
-async def test_many_concurrent_calls_share_a_bounded_number_of_connections(server: Server) -> None:
-    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
+async def test_many_concurrent_calls_share_a_bounded_number_of_connections(proxy: Proxy) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
         thread = await client.threads.create()
+        most_open = 0
+
+        def count(request: bytes) -> None:
+            nonlocal most_open
+            most_open = max(most_open, proxy.open_connections)
+
+        proxy.fault = count
         await asyncio.gather(*(thread.increment("n") for _ in range(500)))
         assert await thread.get("n") == 500
+        assert 1 < most_open <= MAX_CONNECTIONS

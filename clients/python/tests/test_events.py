@@ -32,7 +32,7 @@ class Listener:
 
 
 def write_until_received(write: Callable[[], Any], listener: Listener) -> None:
-    """Repeats `write` until the listener receives an event. The stream misses writes before it is connected."""
+    """Repeats `write` until the listener receives an event, because the stream misses writes before it is connected."""
 
     def received() -> bool:
         write()

@@ -181,7 +181,7 @@ def test_a_missing_response_is_a_timeout(connect: object, proxy: Proxy) -> None:
             client.thread("thrd_" + "3" * 32).read()
         return time.monotonic() - before
 
-    # one fast attempt is enough, because the machine may pause; with the default timeout of 10 s, none would be fast
+    # one fast attempt is enough, because the machine may pause; with the default timeout, every attempt would take 10 s
     assert any(seconds() < 8 for _ in range(5))
 
 

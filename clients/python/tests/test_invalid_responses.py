@@ -1,4 +1,4 @@
-"""Tests that a successful response without promised members is an error. A proxy may send such a response."""
+"""Tests that clients reject a successful response without the documented members, such as one from a faulty proxy."""
 
 from __future__ import annotations
 

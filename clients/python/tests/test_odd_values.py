@@ -1,4 +1,4 @@
-"""Tests that values that Python cannot parse normally do not break lists, streams or other values."""
+"""Tests that values that need special parsing, such as huge numbers, do not break lists, streams or other values."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_an_event_that_is_not_json_raises(connect: Any, proxy: Proxy) -> None:
 
 
 def test_a_deep_value_is_read_in_a_deep_call(tk: Threadkeep) -> None:
-    """Before Python 3.12, nesting levels of a value and nested calls share one limit."""
+    """Before Python 3.12, nesting levels of a parsed value and calls on the stack count toward the same limit."""
     thread = tk.threads.create(state={"deep": deep(500)})
 
     def read(calls: int) -> Any:

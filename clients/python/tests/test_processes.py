@@ -25,7 +25,7 @@ def test_two_processes_neither_lose_nor_duplicate_writes(server: Server, proxy: 
         nonlocal count
         with lock:
             count += 1
-            # does not cut the response to a turn request; otherwise, the turn would be held until its lease expires
+            # does not cut the response to a turn request, because the turn would then be held until its lease expires
             takes_turn = request.startswith(b"POST") and b"/turn HTTP" in request
             return "cut" if count % 17 == 0 and not takes_turn else None
 

@@ -266,7 +266,7 @@ def test_documents_transfer_threads(tk: Threadkeep) -> None:
 
 
 def test_none_is_rejected_as_a_name(connect: Any, proxy: Proxy) -> None:
-    """None must raise an error. If it had no effect, the call would apply to a different thread or to all owners."""
+    """An argument None must raise an error, because ignoring it would select a different thread or all owners."""
     tk = connect(proxy.url)
     thread = tk.thread("thrd_" + "7" * 32)
     calls: list[Callable[[], object]] = [

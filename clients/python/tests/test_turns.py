@@ -111,7 +111,7 @@ def test_a_reused_turn_context_renews_its_lease(connect: object, proxy: Proxy) -
 def with_longer_ttls(attempt: Callable[[int], None]) -> None:
     """Tries longer and longer TTLs, because a lease expires if the machine pauses for longer than its TTL.
 
-    If the turn is not renewed, the attempt fails with each TTL.
+    If the client does not renew the turn, the attempt fails with every TTL.
     """
     for ttl_seconds in (1, 5):
         with suppress(AssertionError, ThreadkeepError, TimeoutError):

@@ -1,4 +1,4 @@
-"""Writes to a thread in another process: writer.py URL THREAD NAME. URL may be that of a faulty proxy."""
+"""Writes to a thread in another process: writer.py URL THREAD NAME. URL may refer to a faulty proxy."""
 
 import sys
 

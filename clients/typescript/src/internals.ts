@@ -2,7 +2,7 @@ import type { Transport } from "./http/send.js";
 import type { Client } from "./types/client.js";
 
 export interface Internals {
-  /** Sends requests that do not belong to a single thread. Uses the API key if there is one. */
+  /** Sends requests that do not belong to a single thread. Uses the client's API key if it is set. */
   readonly service: Transport;
 }
 

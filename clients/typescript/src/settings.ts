@@ -7,7 +7,7 @@ export interface Settings {
   baseUrl: string | undefined;
   apiKey: ClientOptions["apiKey"];
   token: ClientOptions["token"];
-  /** API key from the environment, for requests that carry no other credential. */
+  /** API key from the environment, for requests without another credential. */
   environmentKey: string | undefined;
   cookie: boolean;
   cookieName: string;

@@ -1,6 +1,6 @@
 /**
  * Tests browsers other than Chromium. If Playwright's browsers are not installed, uses firefox-esr and the WebKitGTK
- * MiniBrowser from Debian packages. Playwright cannot drive those two, so they only open a page.
+ * MiniBrowser from Debian packages. Playwright cannot drive those two, so the test only opens a page in them.
  */
 
 import assert from "node:assert/strict";

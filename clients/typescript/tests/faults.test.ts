@@ -143,7 +143,7 @@ describe("signals", () => {
     let requests = 0;
     const unavailable = async () => (requests++, new Response("", { status: 503, headers: { "retry-after": "9" } }));
     const thread = createClient({ baseUrl: "http://fake", apiKey: API_KEY, fetch: unavailable }).thread("thrd_" + "0".repeat(32));
-    // with mocked timers, the client waits forever unless the signal aborts it
+    // with mocked timers, the client waits forever before its retry, unless the signal aborts the call
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const controller = new AbortController();
     const call = thread.set("a", 1, { signal: controller.signal });

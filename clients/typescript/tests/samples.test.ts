@@ -19,7 +19,7 @@ function program(title: string): string {
   return /```tsx?\n(.*?)```/s.exec(section!)![1]!;
 }
 
-/** Joins three samples that use one thread. A task changes and ends the thread while the last sample watches events. */
+/** Joins three samples that use one thread. Adds a task that changes and ends it while the last one watches events. */
 const conversation = [
   program("A conversation"),
   'const answer = async (_: { signal: AbortSignal }) => ({ role: "assistant" as const, content: "Hi" });',

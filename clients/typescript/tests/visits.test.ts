@@ -14,8 +14,8 @@ before(async () => {
 });
 
 /**
- * Returns a URL whose host has no cookies yet. Pages of different hosts share processes but no data. Creating 200
- * browser contexts would take minutes.
+ * Returns a URL with a host that does not have cookies yet, so that its page acts as a new visitor. This is faster than
+ * browser contexts: creating 200 contexts would take minutes.
  */
 const urlOfHost = (index: number) => site.url.replace("127.0.0.1", `visitor-${index}.localhost`);
 

@@ -80,7 +80,7 @@ test("a user logs in, asks a question, and finds the answer in a second tab", as
 });
 
 test("both tabs see an answer grow", async () => {
-  // if a page pauses during an answer, it misses states; retries with the next answer
+  // retries with the next answer if a page paused during an answer and therefore missed states
   for (let fewestStates = 0; fewestStates <= 3; ) {
     const seen = [await watch(one), await watch(two)];
     await sendMessage(two, `And Basel ${++count}?`);

@@ -12,7 +12,7 @@ export class Problem extends Error {
   }
 }
 
-/** Parses an error response. A response from a proxy may not be a problem object. */
+/** Converts an error response to a `Problem`, even if a proxy sent a response that is not a problem object. */
 export function problemOf(status: number, text: string): Problem {
   try {
     const { code, detail, title, request_id, ...extensions } = JSON.parse(text) as Record<string, string>;

@@ -13,7 +13,7 @@ export const isReachable = signal(true);
 /** The 401 response that rejected the API key in use, for example after a restart with different settings. */
 export const keyRejection = signal<Problem | undefined>(undefined);
 
-/** Number of times the service has recovered from an outage. Pages reload when the number changes. */
+/** How often the service has recovered from an outage. Pages reload when this count changes. */
 export const recoveries = signal(0);
 
 /** URL of the service. A proxy may add a path prefix before `/console/`. */
@@ -79,7 +79,7 @@ export async function call(path: string, { method = "GET", body, headers, signal
   return { status: response.status, headers: response.headers, text };
 }
 
-/** Parses the response as JSON. Do not use this function for client values, which must remain text. */
+/** Parses the response as JSON. Not for values that clients stored, because parsing would round large numbers. */
 export async function callJson<T>(path: string, options?: Call): Promise<T> {
   return JSON.parse((await call(path, options)).text) as T;
 }

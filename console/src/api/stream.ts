@@ -23,7 +23,7 @@ const RETRY_MAX_MS = 15_000;
  */
 const HIDDEN_MS = 5_000;
 const HIDDEN = "hidden";
-/** Maximum length of an event. Real events are shorter, even with a state of 256 KiB or the names of 1,000 keys. */
+/** Maximum length of an event. Real events are shorter, including those with a state of 256 KiB or 1,000 key names. */
 const EVENT_MAX_UNITS = 8 * 1_048_576;
 
 /**
@@ -34,7 +34,7 @@ export function listen(path: string, query: Call["query"], listener: Listener): 
   const controller = new AbortController();
   const { signal } = controller;
   let cursor: string | undefined;
-  /** True if events may be missing, but the service has sent no `reset` event. */
+  /** True if events may be missing, and the service does not report this with a `reset` event. */
   let mayHaveGap = false;
   const run = async () => {
     for (let failures = 0; !signal.aborted; failures++) {
@@ -131,7 +131,7 @@ async function connect(url: string, cursor: string | undefined, outer: AbortSign
   }
 }
 
-/** Passes complete events to `sink`, and returns the rest of the text. The service ends lines with LF only. */
+/** Passes complete events to `sink`, and returns the incomplete end of `text`. The service ends lines with LF only. */
 function dispatch(text: string, sink: Sink): string {
   const blocks = text.split("\n\n");
   const rest = blocks.pop()!;

@@ -2,7 +2,7 @@ import { type Span, children, member, membersOf } from "../json/text.js";
 import { call } from "./request.js";
 import type { Archive, Thread } from "./types.js";
 
-/** Parses an object from the service. Keeps its metadata as text, because clients wrote the metadata. */
+/** Parses an object from the service, except its metadata, because parsing would round large numbers in client data. */
 function withMetadata<T>(text: string, span: Span): T {
   const object = JSON.parse(text.slice(span.start, span.end)) as T;
   const metadata = member(text, span, "metadata");

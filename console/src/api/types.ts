@@ -1,4 +1,4 @@
-/** Responses of the service, with the members that the console reads. Client values remain text (`json/text.ts`). */
+/** Responses of the service, with the members that the console reads. Client data remains unparsed (`json/text.ts`). */
 
 export interface Thread {
   id: string;
@@ -56,7 +56,7 @@ export interface FailedEvent {
   last_error: string;
 }
 
-/** An event that is waiting for its next delivery attempt, or for an earlier event. */
+/** An event that is waiting for its next delivery attempt, or for the delivery of an earlier event. */
 export interface PendingEvent {
   event_id: string;
   type: string;

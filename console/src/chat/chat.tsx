@@ -13,7 +13,7 @@ const ROLE_MAX = 120;
 
 /**
  * Shows the newest messages, and earlier messages on demand. If the user has scrolled to the end, keeps the end in view
- * when messages arrive or the box is resized. A search shows only messages that contain the text.
+ * when messages arrive or the box is resized. A search hides messages that do not contain `search`.
  */
 export function Chat({ messages: all, name, isSearched = false }: { messages: readonly string[]; name: string; isSearched?: boolean }) {
   const [shown, setShown] = useState(WINDOW);

@@ -22,7 +22,7 @@ export interface Part {
 
 type Members = ReadonlyMap<string, string>;
 
-/** Number of elements to inspect in an array that may hold messages. */
+/** Number of elements to inspect at each end of an array that may contain messages. */
 const SAMPLE = 5;
 
 /** Roles in LangChain's member `type`. */
@@ -31,7 +31,7 @@ const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "develop
 /** Names of members, other than `content`, that contain parts of a message. */
 const PARTS = /^(tool_calls|invalid_tool_calls|toolInvocations|toolCalls|function_call|tool_call_id|reasoning_content|refusal|error)$/;
 
-/** Returns the messages in an array, as JSON texts, or undefined if the sampled elements are not messages or items. */
+/** Returns the JSON of each message in an array, or undefined if the sampled elements are not messages or items. */
 export function messagesOf(doc: Doc): string[] | undefined {
   if (kindAt(doc.text, 0) !== "array") return undefined;
   const elements = doc.children(doc.root);
@@ -59,7 +59,7 @@ function formOf(members: Members): Form | undefined {
   return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members) ?? ofAdk(members);
 }
 
-/** Matches `{"type": "human", "content": ..}`, including its stored forms with `data` or `kwargs`. */
+/** Parses LangChain's `{"type": "human", "content": ..}` and the same object inside `data` or `kwargs`. */
 function ofLangChain(type: string, members: Members): Form | undefined {
   const data = members.get("data") ?? "";
   if (LANGCHAIN.has(type) && kindAt(data, 0) === "object") return { role: type, body: membersOf(data) };
@@ -127,7 +127,7 @@ function read(raw: string, name: string, texts: string[], parts: Part[]): void {
   }
 }
 
-/** Adds the texts, tool calls and tool results of an agent's output to `texts` and `parts`. */
+/** Adds text from an agent's output to `texts`, and adds tool calls and results to `parts`. */
 function readOutput(raw: string, texts: string[], parts: Part[]): void {
   if (kindAt(raw, 0) !== "array") return void parts.push({ name: "output", json: raw });
   for (const part of elementsOf(raw)) {

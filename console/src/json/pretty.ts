@@ -1,4 +1,4 @@
-/** Maximum number of indented levels. With 512 levels, the whitespace would be larger than the text. */
+/** Maximum number of indented levels. With 512 levels, the indentation would be longer than the JSON itself. */
 const INDENTED_MAX = 12;
 
 /** Breaks compact JSON into lines. Adds only whitespace between tokens. */

@@ -1,10 +1,10 @@
 /**
- * Locates values in JSON texts. The service stores values unchanged, including numbers of any length, duplicate keys,
- * and up to 512 levels of nesting. `JSON.parse` would change some values, so the console does not use it. The functions
- * here read the text once, without recursion.
+ * Locates values in JSON. The service stores values unchanged, including numbers of any length, duplicate keys, and up
+ * to 512 levels of nesting. `JSON.parse` would change some values, so the console uses these functions instead. They
+ * read a string once, without recursion.
  */
 
-/** A part of a text. `end` is exclusive. */
+/** A part of a string. `end` is exclusive. */
 export interface Span {
   start: number;
   end: number;

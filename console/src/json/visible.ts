@@ -4,7 +4,7 @@
  */
 const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb]`;
 
-/** Matches an emoji with a modifier or selector. Outside of emoji, selectors and joiners could hide content. */
+/** Matches an emoji with a modifier or selector. Elsewhere, selectors are escaped, because they could hide content. */
 const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?`;
 const SHOWN = String.raw`${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3`;
 
@@ -20,7 +20,7 @@ export function visible(text: string): string {
   return text.replace(SHOWN_OR_UNSEEN, (found, shown) => (shown === undefined ? escaped(found) : found));
 }
 
-/** Returns visible text on one line. Text longer than `max` UTF-16 units ends in an ellipsis. */
+/** Escapes invisible characters. Puts text on one line. Text longer than `max` UTF-16 units ends in an ellipsis. */
 export function excerpt(text: string, max: number): string {
   const part = text.length > max ? withoutLoneSurrogate(text.slice(0, max)) + "…" : text;
   return visible(part.replace(/[\n\t]/g, (unit) => (unit === "\n" ? "⏎" : " ")));

@@ -13,7 +13,7 @@ import { Empty, Failure, Missing } from "../ui/notices.js";
 import { Tree } from "../ui/tree.js";
 import { VirtualList } from "../ui/virtual-list.js";
 
-/** Maximum number and total JSON length of the events in memory. One event can contain a state of 256 KiB. */
+/** Maximum number of events in memory, and their maximum total JSON length, because one event may have 256 KiB. */
 const EVENTS_MAX = 2_000;
 const EVENT_UNITS_MAX = 16 * 1_048_576;
 const BATCH_MS = 200;

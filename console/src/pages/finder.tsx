@@ -7,8 +7,8 @@ import { hashOf, recall, remember } from "../ids.js";
 import { Empty, Failure } from "../ui/notices.js";
 
 /**
- * Shows the page for the ID with this hash. If this tab does not know the ID, for example because the user opened a
- * shared link, searches the threads or archives for it.
+ * Shows the page for the ID with the given hash. If this tab does not know the ID, for example because the user opened
+ * a shared link, searches all threads or archives for it.
  */
 export function Finder({ hash, among, page }: { hash: string; among: "threads" | "archives"; page: (id: string) => ComponentChild }) {
   const [id, setId] = useState(() => recall(hash));

@@ -27,7 +27,7 @@ export function forgetPlayground(): void {
   thread.value = undefined;
 }
 
-/** Shows two writers of one thread side by side. The messages of both are kept, and both panes show all messages. */
+/** Shows two writers of one thread side by side. Stores the messages of both writers, and shows them in both panes. */
 export function PlaygroundPage() {
   const [problem, setProblem] = useState<Problem>();
   if (!can("threads")) return <Missing right="threads" />;

@@ -8,11 +8,11 @@ import type { Point, Sample, Snapshot } from "./samples.js";
 import { type Stats, snapshotOfStats } from "./stats.js";
 
 const INTERVAL_MS = 5_000;
-/** Interval before the second point. Short, because a rate needs two points. */
+/** Interval before the second point. Short, because rates can be shown only after two points. */
 const FIRST_INTERVAL_MS = 1_000;
 /** Maximum number of points. They cover 15 minutes. */
 const POINTS_MAX = 180;
-/** Maximum number of calls of each kind per point. One call per replica lets a load balancer reach all replicas. */
+/** Maximum number of calls to each URL per point. Makes one call per replica, to reach all of them. */
 const CALLS_MAX = 4;
 
 export type Source = "stats" | "metrics" | "nothing";
@@ -23,7 +23,7 @@ export const latest = signal<Snapshot | undefined>(undefined);
 export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
 
-/** Figures since the login, separate for each source: `/v1/stats` and `/metrics` identify replicas differently. */
+/** Figures since the login, separate by source, because `/v1/stats` and `/metrics` identify replicas differently. */
 class Series {
   readonly stats = new Replicas();
   readonly metrics = new Replicas();
@@ -40,7 +40,7 @@ async function collect(): Promise<void> {
   if (current === series) publish();
 }
 
-/** Shuffles calls. Otherwise a round-robin load balancer could always send the same call to the same replica. */
+/** Shuffles calls, because a round-robin load balancer could otherwise always send a call to the same replica. */
 const shuffled = <T>(items: T[]): T[] => items.map((item) => [Math.random(), item] as const).sort(([a], [b]) => a - b).map(([, item]) => item);
 
 function publish(): void {
@@ -68,7 +68,7 @@ function publish(): void {
   points.value = [...points.value, point].slice(-POINTS_MAX);
 }
 
-/** Reads `/v1/stats`, unless the server does not support it or the key has no right to read it. */
+/** Reads `/v1/stats`, unless the server does not support it or the key lacks the `admin` right. */
 async function readStats(current: Series): Promise<void> {
   if (!can("admin") || current.hasStats === false) return;
   try {

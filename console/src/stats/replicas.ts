@@ -8,7 +8,7 @@ const REPLICAS_MAX = 100;
 const SPAN_MIN_MS = 900;
 
 export interface Replica {
-  /** Number of the replica in this tab. Replicas are numbered in the order of their first responses. */
+  /** Sequence number of the replica in this tab. Replicas are numbered in the order of their first responses. */
   number: number;
   snapshot: Snapshot;
   sample: Sample;

@@ -6,7 +6,7 @@ export interface Snapshot {
   /** Number of requests since the process started, by method and route. */
   requests: Map<string, number>;
   errors: number | undefined;
-  /** Latencies in ms: percentiles of the last minute, or counts since the process started. */
+  /** Latencies in ms: percentiles for the last minute, or histogram counts since the process started. */
   latency: Latency;
   store: Latency;
   routes: RouteFigures[];
@@ -119,7 +119,7 @@ export function percentiles(before: Latency, after: Latency): Percentiles {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
 
-/** Returns a quantile of cumulative buckets. Interpolates within a bucket like Prometheus. */
+/** Estimates a quantile from a cumulative histogram. Interpolates linearly within a bucket, as Prometheus does. */
 function quantile(counts: (readonly [number, number])[], fraction: number): number | null {
   const total = counts.at(-1)?.[1] ?? 0;
   if (total <= 0) return null;

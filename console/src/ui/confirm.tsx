@@ -4,7 +4,7 @@ import { type Problem, asProblem } from "../api/problem.js";
 import { Dialog } from "./dialog.js";
 import { Failure } from "./notices.js";
 
-/** Asks the user to confirm an action. Shows an error if the action fails. If `word` is set, the user must type it. */
+/** Asks the user to confirm an action. Shows an error if the action fails. The user must type `word`, if set. */
 export function Confirm({
   title,
   verb,

@@ -33,7 +33,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Replaces a page that the key has no right to open. Links to a page that the key may open. */
+/** Shown instead of a page that the API key may not open. Links to a page that the key may open. */
 export function Missing({ right }: { right: string }) {
   const page = firstPage();
   const label = PAGES.find(([name]) => name === page)?.[1];

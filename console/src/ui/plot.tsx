@@ -13,7 +13,7 @@ const MIN_SPAN_SECONDS = 60;
 /** Minimum distance in pixels between time labels. Wide enough for labels that include seconds. */
 const TIME_PIXELS = 64;
 
-/** Returns the time range of a plot. By default, uPlot would show several years for a single point. */
+/** Returns a plot's time range. Covers at least a minute, because uPlot would show years for a single point. */
 function span(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1_000;
   return [Math.min(times[0] ?? last, last - MIN_SPAN_SECONDS), last];

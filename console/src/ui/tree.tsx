@@ -10,7 +10,7 @@ import { VirtualList } from "./virtual-list.js";
 /** Maximum number of indented levels. Deeper lines show their level as a number. */
 const INDENTED_MAX = 16;
 const LINE_MAX = 300;
-/** Maximum length of a value in the dialog, in UTF-16 units. The copy button copies the whole value. */
+/** How many UTF-16 units of a value the dialog shows. The copy button copies the whole value, even if it is longer. */
 const SHOWN_MAX = 100_000;
 
 export interface TreeChange {
@@ -160,7 +160,7 @@ export function WholeValue({ text }: { text: string }) {
   );
 }
 
-/** Returns whether a row is part of a change: a changed key, or a new value inside that key. */
+/** Returns whether to highlight a row: the row of a changed key, or of a new value inside a changed key. */
 function isInChange(
   row: Row,
   key: string | undefined,

@@ -5,8 +5,8 @@ import { useActiveList } from "../keyboard.js";
 const OVERSCAN_ROWS = 8;
 
 /**
- * Renders only the visible lines. All lines have the same height. The list scrolls with the page, so that phones have
- * only one scroll area. `j` and `k` move the focus.
+ * A list that renders only its visible lines, which all have the same height. The list scrolls with the page, so that
+ * phones have only one scroll area. The keys `j` and `k` move the focus to the next and the previous line.
  */
 export function VirtualList({
   name,
@@ -22,7 +22,7 @@ export function VirtualList({
   /** Renders a line. Spread `properties` onto its outer element. */
   row: (index: number, properties: RowProperties) => ComponentChild;
   role?: "list" | "tree";
-  /** Called when the user scrolls near the end, but only once per scroll, to limit the number of lines to load. */
+  /** Called when the user scrolls near the end. Not called again before the next scroll, to limit what is loaded. */
   onNearEnd?: (() => void) | undefined;
 }) {
   const ref = useRef<HTMLDivElement>(null);

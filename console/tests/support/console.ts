@@ -14,7 +14,7 @@ after(async () => (await browser)?.close());
 const contexts: BrowserContext[] = [];
 const errors: string[] = [];
 
-/** Opens a context with its own storage in the browser that support/run.ts started. */
+/** Opens a browser context, which has its own storage, in the browser that support/run.ts started. */
 export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   browser ??= chromium.connect(process.env["BROWSER"]!);
   const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -83,7 +83,7 @@ export async function api<T = any>(server: Server, method: string, path: string,
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
   let response = await fetch(server.url + path, init);
-  // retries after a 408: if this process pauses for 5 s, the server times out before it receives the request
+  // retries after a 408, because the server times out if this process pauses for 5 s while it sends a request
   for (let tries = 0; response.status === 408 && tries < 3; tries++) response = await fetch(server.url + path, init);
   const text = await response.text();
   assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
-/** Side length of a block in pixels. Close to the height of a line, so that a different font inks the same blocks. */
+/** Side length of a compared block in pixels. About a line's height, so that any font draws into the same blocks. */
 const BLOCK = 16;
 /** Left edge of the compared area, in pixels. Excludes the menu, which is the same on all pages. */
 const LEFT = 192;
-/** A block is inked if its mean difference from the background is at least this value, on a scale from 0 to 255. */
+/** A block is inked if its mean difference from the background exceeds this value, on a scale from 0 to 255. */
 const INKED = 3;
 
 /** Returns the share of inked blocks that are inked in only one of two pictures. Returns 1 if their sizes differ. */

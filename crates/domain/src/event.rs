@@ -13,7 +13,8 @@ pub const NAMED_KEYS_MAX: usize = 1_000;
 /// Maximum total size in bytes of the named keys, encoded as JSON strings.
 pub const NAMED_KEY_BYTES_MAX: usize = 65_536;
 
-/// The position of an event in the log of its bucket. Positions increase even if the clock is set back.
+/// The position of an event in the log of its bucket, one partition of the event log. Positions increase even if the
+/// clock is set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// Unix milliseconds, by the clock of the log.
@@ -40,11 +41,13 @@ pub struct Event {
     pub subject: ScopeId,
     /// When the event happened, in Unix milliseconds. For an expired thread, the time of expiry.
     pub time_ms: u64,
-    /// The life, which tells apart threads that reuse an id. Zero for a request about a thread that does not exist.
+    /// The life, a token that distinguishes threads that reuse an id. Zero if a request names a thread that does not
+    /// exist.
     pub life: Life,
-    /// The version of the subject after the event. If the thread has ended, this is its last version.
+    /// The version of the subject after the event. For a thread that has ended, its last version.
     pub version: u64,
-    /// The number of the event for its subject, starting at 1. Zero for a request about a thread that does not exist.
+    /// The event's sequence number among the events of its subject, starting at 1. Zero if a request names a thread
+    /// that does not exist.
     pub sequence: u64,
     /// The trace of the request that caused the event, if any. An expiry has no trace. Boxed to keep events small.
     pub trace: Option<Box<TraceParent>>,
@@ -57,7 +60,7 @@ pub struct Event {
 pub enum EventKind {
     /// The first write to a thread, or its restoration from the archive.
     Created {
-        /// The keys as a JSON array of strings; `None` if there are too many to name.
+        /// The keys of the state as a JSON array of strings; `None` if there are too many to name.
         keys: Option<Json>,
         /// True if the thread was restored from the archive.
         restored: bool,
@@ -70,11 +73,11 @@ pub enum EventKind {
         /// True if the metadata was set.
         metadata: bool,
     },
-    /// The end of a thread. The final state is archived under the thread's id and life, unless the thread was erased.
+    /// The end of a thread. Unless the thread was erased, its final state is archived under its id and [`Life`].
     Destroyed {
         /// Why the thread ended.
         reason: EndReason,
-        /// True if the final state was lost, because no server was running during the grace period.
+        /// True if the final state was lost, because no server was running during the grace period after the expiry.
         state_lost: bool,
     },
     /// The move of a live thread to a different id. Later events have the new id.
@@ -245,7 +248,7 @@ impl Heap for Event {
 }
 
 impl EventKind {
-    /// Returns whether the thread expired. An expiry belongs to no request, even if a request detected it.
+    /// Returns whether the thread expired. An expiry is not attributed to a request, even if a request detected it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_expiry(&self) -> bool {
@@ -306,7 +309,7 @@ impl EventTypes {
         self.0 & 1 << event_type as u16 != 0
     }
 
-    /// Returns whether the set contains event types that are logged only on demand.
+    /// Returns whether the set contains event types that are logged only while a consumer requests them.
     #[doc(hidden)]
     #[must_use]
     pub fn has_changes(self) -> bool {

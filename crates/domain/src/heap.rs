@@ -7,8 +7,10 @@ pub trait Heap {
     fn heap_bytes(&self) -> u64;
 }
 
-/// Returns the size of a heap block for `bytes` bytes. Allocators round sizes up to multiples of 16 bytes and to size
-/// classes. Adjacent size classes of jemalloc differ by up to a quarter.
+/// Returns the size of a heap block for `bytes` bytes.
+///
+/// Allocators round sizes up to multiples of 16 bytes and to size classes. In jemalloc, a size class is up to a quarter
+/// larger than the next smaller one.
 pub const fn block(bytes: usize) -> u64 {
     match bytes as u64 {
         0 => 0,

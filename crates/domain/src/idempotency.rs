@@ -14,8 +14,8 @@ pub const ANSWER_TTL_MIN: Duration = Duration::from_secs(60);
 pub const LONG_LIVED_ANSWERS_MAX: u64 = 64;
 /// Maximum time for which an answer is stored.
 pub const ANSWER_TTL_MAX: Duration = Duration::from_secs(86_400);
-/// Maximum number of stored answers per thread. Once it is reached, writes with new keys are rejected until an answer
-/// expires.
+/// Maximum number of stored answers per thread. A thread with this many answers rejects writes with new keys until an
+/// answer expires.
 pub const ANSWERS_MAX: u64 = 65_536;
 /// Name of the limit that a 429 response reports when no further answer can be stored.
 pub const LIMIT_NAME: &str = "idempotency_keys";

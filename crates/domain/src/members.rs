@@ -138,8 +138,8 @@ impl<'a, K: Ord + Clone + Heap, V: Member<K>> Draft<'a, K, V> {
         }
     }
 
-    /// Takes a value out, so that the caller can change it and put it back. If this draft has already changed the
-    /// value, moves it instead of cloning it, because a clone for each push would take quadratic time in total.
+    /// Takes a value out of the draft, so that the caller can change it and put it back. Moves a value that this draft
+    /// has already changed, because a clone for each push would take quadratic time in total. Clones other values.
     pub(super) fn take(&mut self, key: &K) -> Option<V> {
         match self.changes.values.get_mut(key) {
             Some(changed) => {

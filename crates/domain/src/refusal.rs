@@ -77,7 +77,7 @@ pub enum Refusal {
     /// The history changed since the compaction was computed.
     #[error("the history has {count} items up to `through`")]
     PrefixChanged {
-        /// The current number of items up to the `through` position of the request.
+        /// The current number of items up to and including the position `through` of the request.
         count: u64,
     },
     /// Too many items follow the items that a compaction would replace.
@@ -107,7 +107,7 @@ pub enum Refusal {
     /// The data that the write is based on has changed. The caller must recompute the write.
     #[error("the data that the write is based on has changed")]
     Changed,
-    /// Another caller holds the turn, and either the turn is exclusive or the request asks for the turn.
+    /// Another caller holds the turn, a lock on the thread, and the turn is exclusive or the request asks for it.
     #[error("another caller holds the turn{}; retry then", until(*ends_ms))]
     TurnTaken {
         /// When the turn ends, according to the store's clock.
@@ -124,7 +124,7 @@ pub enum Refusal {
     /// The thread has an owner, but the request specifies none.
     #[error("the thread has an owner")]
     OwnerRequired,
-    /// The write adds a thread to an owner, but no reservation counts the thread against the owner's limit.
+    /// The write adds a thread to an owner without a reservation, which counts the thread toward the owner's limit.
     #[error("no reservation was made for the thread")]
     NoReservation,
     /// The owner has the maximum number of threads.
@@ -201,7 +201,7 @@ fn until(ms: u64) -> String {
 }
 
 impl Refusal {
-    /// Adds the number of preceding operations, `before`, to the index of the operation.
+    /// Adds `before`, the number of preceding operations, to the index of the rejected operation.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
         if let Some(operation) = self.operation_mut() {

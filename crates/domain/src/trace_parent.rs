@@ -63,8 +63,8 @@ impl TraceParent {
     }
 }
 
-/// Parses version 00. For later versions, reads only the part that version 00 defines, as the specification requires.
-/// Drops unknown flags.
+/// Parses a header of version 00. In headers of later versions, reads only the part that version 00 defines, as the
+/// specification requires. Drops unknown flags.
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 

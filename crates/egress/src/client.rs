@@ -6,10 +6,9 @@ use threadkeep_tls::install_tls_provider;
 
 pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a client that follows no redirects, uses no proxy, sends no `Referer` and decompresses nothing. `configure`
-/// adds options.
+/// Builds a client without redirects, proxies, `Referer` headers and decompression. `configure` adds options.
 ///
-/// If the machine has no certificate authorities, logs `consequence` as a warning and supports only HTTP.
+/// Without certificate authorities on the machine, supports only HTTP and logs `consequence` as a warning.
 pub fn http_client(
     consequence: &'static str,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,

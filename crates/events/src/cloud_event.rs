@@ -83,8 +83,8 @@ pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
     format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
 }
 
-/// Renders the members that all event types share. The subject is the thread id, or the scope if the event has no
-/// thread.
+/// Renders the members that all event types share. The subject is the thread id, or another scope, such as a session,
+/// if the event does not belong to a thread.
 fn envelope(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LATEST_TIME.into());
     let (thread, scope) = (event.thread(), &event.subject);

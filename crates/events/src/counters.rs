@@ -17,7 +17,7 @@ pub struct EventCounters {
     pub threads_lost: Counter,
     /// Due threads that turned out to be in use.
     pub threads_moved: Counter,
-    /// Age of the oldest due thread that has not been ended, in milliseconds; 0 if no thread is due.
+    /// How long the reaper, which ends expired threads, has been behind, in milliseconds; 0 if it is not behind.
     pub reaper_lag_ms: Counter,
     /// 1 if the reaper has stopped because the clocks of this replica and the store differ too much, else 0.
     pub reaper_stopped: Counter,

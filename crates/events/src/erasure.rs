@@ -11,7 +11,7 @@ use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 
-/// Maximum number of concurrent erasures on a replica. Each can hold 100,000 records of 100 bytes in memory.
+/// Maximum number of concurrent erasures on a replica. Each erasure can hold 100,000 records of 100 bytes in memory.
 const RUNNING_MAX: usize = 4;
 /// Maximum number of running and waiting erasures on a replica. A call that would start another erasure gets an
 /// incomplete result. Also the maximum number of remembered results.
@@ -44,7 +44,7 @@ struct State {
 #[derive(Debug)]
 struct Running {
     progress: watch::Receiver<Progress>,
-    /// Number of callers so far. The erasure includes everything that exists when the last caller joins.
+    /// Number of callers so far. The erasure covers all data that exists when the last caller joins.
     callers: u64,
 }
 
@@ -82,9 +82,9 @@ impl Events {
     /// Erases all data of an owner: threads, archives, and their traces in the log and in pending deliveries. Waits for
     /// up to `wait`. If the erasure takes longer, it continues in the background, and a repeated call joins it.
     ///
-    /// Threads that exist at the time of the call end permanently. Writes to their ids are rejected for `tombstone`.
-    /// Threads that are created for the owner in the meantime may or may not be erased. After an error, a repeated call
-    /// resumes the erasure.
+    /// Threads that exist at the time of the call are ended, and writes to their ids are rejected for the duration
+    /// `tombstone`. Threads that are created for the owner during the erasure may or may not be erased. After an error,
+    /// a repeated call resumes the erasure.
     #[doc(hidden)]
     pub async fn erase(
         &self,

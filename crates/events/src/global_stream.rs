@@ -16,8 +16,8 @@ use threadkeep_store::{Backend, Heads, StoreError};
 const LOGS_PER_READ_MAX: usize = 16;
 /// Maximum number of events per log in one read.
 const EVENTS_PER_LOG_MAX: usize = 64;
-/// A reader that reached the end of all logs less than this many milliseconds ago has not missed any trimmed events,
-/// unless the store has a memory limit.
+/// If a reader reached the end of all logs less than this many milliseconds ago, no unread events can have been
+/// trimmed, unless the store has a memory limit.
 const NEAR_MS: u64 = 2_000;
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
@@ -143,7 +143,7 @@ impl GlobalStream {
         }
     }
 
-    /// Returns the reader's position if the reader has taken all events so far, or `None` if more events are ready.
+    /// Returns the reader's position, or `None` if events that were read from the logs have not been taken yet.
     #[must_use]
     pub fn cursor(&self) -> Option<Watermark> {
         self.ready.is_empty().then_some(self.reached)
@@ -165,7 +165,7 @@ impl GlobalStream {
                 return Ok(item);
             }
             if self.read().await? {
-                // yield, because a store that never waits would block the other tasks of this worker thread
+                // calls to some stores never wait, so yield to let the other tasks of this worker thread run
                 yield_now().await;
                 continue;
             }
@@ -185,8 +185,8 @@ impl GlobalStream {
         }
     }
 
-    /// Renews the watch when a renewal is due, and reports any gap to the reader. Retries a failed renewal before the
-    /// watch expires.
+    /// Renews the watch, which makes the store log all changes, if a renewal is due. Reports any gap to the reader.
+    /// Retries a failed renewal before the watch expires.
     async fn renew_watch(&mut self) {
         let Some(changes) = &mut self.changes else {
             return;
@@ -233,7 +233,7 @@ impl GlobalStream {
             }
             self.counters.events_read.add(events.len() as u64);
             let bucket = usize::from(*bucket);
-            // if nothing was read, all events up to the head have been trimmed
+            // if no events were read, all events up to the head have been trimmed
             let last = events.last().map(|event| event.id.position);
             let head = heads.positions[bucket];
             self.positions[bucket] = match last {
@@ -268,7 +268,7 @@ impl GlobalStream {
         self.reached = self.reached.max(Watermark(reached));
     }
 
-    /// Returns the logs that are behind `heads` and their positions, furthest behind first.
+    /// Returns logs that have events to read, and the reader's positions in them, furthest behind first.
     fn behind(&self, heads: &Heads) -> Vec<(u16, Position)> {
         let logs = (0_u16..).zip(self.positions.iter().copied());
         let mut behind: Vec<_> = logs
@@ -307,7 +307,7 @@ mod tests {
         let now_ms = stream.reached.0;
         let at = |ms| Position { ms, seq: 0 };
 
-        // one log has grown since all heads were read, and was read halfway; other logs may have grown too
+        // log 0 has grown since all heads were read, and was read only in part; other logs may have grown too
         let mut positions = vec![Position::default(); logs];
         positions[0] = at(now_ms + 500);
         stream.positions[0] = at(now_ms + 400);

@@ -100,8 +100,8 @@ impl Default for EventSettings {
     }
 }
 
-/// The event processing of one replica: background work and queries. All clones share the background work. The work
-/// stops on [`Self::shutdown`], or when the last clone is dropped.
+/// Processes the events of one replica: runs background work and answers queries. All clones share the background work,
+/// which stops on [`Self::shutdown`] or when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Inner>);
 
@@ -157,8 +157,8 @@ impl Events {
         events
     }
 
-    /// Starts the tasks that work on this replica's share of the buckets. They end due threads, and delete data whose
-    /// retention period is over.
+    /// Starts two tasks for this replica's share of the buckets (partitions of the store). One task ends expired
+    /// threads. The other task deletes data after its retention period.
     fn start_upkeep(&self) {
         let pool = reaper::pool();
         let (share, held) = watch::channel(Vec::new());
@@ -245,7 +245,7 @@ impl Events {
         after: Option<ThreadCursor>,
     ) -> Result<ThreadStream, StoreError> {
         let backend = &self.0.backend;
-        // the order matters: the listener must receive all events that are logged after the thread was read
+        // add the listener before reading the thread, so that it receives all events that are logged later
         let mut listener = self.0.tail.listen(*id);
         let watched = backend.watch(&[*id], watcher::WATCH_LIFETIME).await?;
         let watched = watched.first().ok_or(StoreError::Corrupt("no answer"))?;
@@ -276,7 +276,7 @@ impl Events {
         GlobalStream::open(types, after, parts).await
     }
 
-    /// If session events are enabled, queues the end of a request to be logged. Never waits. If the queue is full, the
+    /// If session events are enabled, queues an event for the end of a request. Never waits. If the queue is full, the
     /// event is dropped and counted.
     #[doc(hidden)]
     pub fn session_completed(&self, id: &ThreadId, completed: impl FnOnce() -> Completed) {
@@ -303,7 +303,7 @@ impl Events {
         self.0.tasks.spawn(task);
     }
 
-    /// Runs a background task that may be dropped at any await point.
+    /// Runs a task in the background until `self` stops. The task may be dropped at any await point.
     #[doc(hidden)]
     pub fn spawn_until_stopped(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.0.stop.clone();

@@ -10,14 +10,14 @@ use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 
-/// Maximum number of threads per bucket that one step ends. The store is blocked during a step.
+/// Maximum number of threads per bucket that one step ends. Keeps steps short, because a step blocks the store.
 const THREADS_PER_STEP_MAX: usize = 50;
 /// Number of buckets in one query for due threads.
 const BUCKETS_PER_QUERY: usize = 16;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum difference between the clocks of the store and this process. If the difference is larger, one clock is
-/// wrong, and threads in use could be ended.
+/// wrong, so the reaper stops. Otherwise, it could end threads that are in use.
 const SKEW_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn pool() -> Pool {

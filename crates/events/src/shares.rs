@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::Outage;
 use threadkeep_store::Leases;
 
-/// Time limit for releasing slots at shutdown. Slots that are not released in time become free when their leases
+/// Time limit for releasing slots at shutdown. Slots that are not released by then become free when their leases
 /// expire.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A kind of work, in slots. Slot `s` contains the buckets (partitions of the store) `b` with `b % slots == s`.
+/// A kind of work, divided into slots. Slot `s` contains the buckets (store partitions) `b` with `b % slots == s`.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) name: String,
@@ -30,8 +30,8 @@ impl Pool {
         (0..buckets).filter(is_in).collect()
     }
 
-    /// Leases a fair share of the slots until `stop` is cancelled, and publishes the leased slots through `held`. Gives
-    /// up slots whose lease may have expired.
+    /// Leases a fair share of the slots until `stop` is cancelled, and publishes the leased slots through `held`.
+    /// Removes slots from `held` when their leases may have expired.
     pub(crate) async fn hold(
         self,
         leases: Arc<dyn Leases>,

@@ -14,7 +14,7 @@ use threadkeep_store::{Backend, Heads, StoreError};
 
 /// Maximum number of events per log in one read.
 const EVENTS_PER_READ_MAX: usize = 128;
-/// Interval between reads of the heads, which are the newest positions of all logs. Reading events costs less.
+/// Interval between reads of the heads (the newest positions of all logs), which cost more than reads of events.
 const HEADS_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of the log as last read by this replica. All clones share the same view. Followers wake when the log grows,
@@ -183,7 +183,7 @@ impl Shared {
 }
 
 /// Returns, for each log, the position up to which unread events may have been deleted. A store with a memory limit may
-/// delete even new events. Other stores keep events longer than an up-to-date reader needs them.
+/// delete even new events. Other stores do not, so their positions are 0.
 pub(super) async fn horizons(
     backend: &dyn Backend,
     buckets: &[u16],
@@ -195,8 +195,8 @@ pub(super) async fn horizons(
 }
 
 impl Follower {
-    /// Returns the heads as of the last poll. All events up to these heads can be read. [`Self::moved`] waits for newer
-    /// heads.
+    /// Returns the heads (the newest position of each log) as of the last poll. All events up to these heads can be
+    /// read. [`Self::moved`] waits for newer heads.
     pub fn heads(&mut self) -> Arc<Heads> {
         Arc::clone(&self.heads.borrow_and_update())
     }

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::{EventCounters, Outage, Tail};
 use threadkeep_store::{EventLog, StoreError};
 
-/// Lifetime of a watch that is not renewed. Long enough to keep a thread watched for at least 60 s after its last
-/// listener has left.
+/// Lifetime of a watch, which makes the store log the changes to a thread. The lifetime is long enough to continue
+/// logging for at least 60 s after the last listener has disconnected.
 pub(super) const WATCH_LIFETIME: Duration = Duration::from_secs(90);
 pub(super) const WATCH_RENEW_EVERY: Duration = Duration::from_secs(20);
 /// Number of threads per renewal call.

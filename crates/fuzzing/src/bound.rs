@@ -18,7 +18,7 @@ pub struct Bound {
 /// Memory that an input of any size may use.
 const CONSTANT_BYTES: u64 = 64 * 1024;
 const CONSTANT_TIME: Duration = Duration::from_millis(50);
-/// Maximum number of measurements. Other processes can slow down a shared CPU, but rarely three times in a row.
+/// Maximum number of measurements. Slow measurements are repeated, because other processes may cause them.
 const ATTEMPTS: usize = 3;
 
 impl Bound {

@@ -38,7 +38,7 @@ use mutator::Mutator;
 
 /// Number of inputs per target in a normal test run. All targets together take about 20 s on one core.
 const ROUNDS: u64 = 1_000;
-/// One in this many inputs is stretched. The stretched inputs take as much time as all other inputs together.
+/// One in this many inputs is stretched to a large size. These inputs take as much time as all other inputs together.
 const ROUNDS_PER_STRETCHED: u64 = 20;
 
 /// Runs `property` on the corpus files of a target and on mutations of these files. If `property` panics, writes the

@@ -56,8 +56,8 @@ impl<'a> Mutator<'a> {
         input
     }
 
-    /// Returns a corpus file with some parts stretched, sometimes after another change. May stretch parts of several
-    /// sections, because some code is slow only if two sections are long.
+    /// Returns a corpus file with repeated or nested parts, sometimes after another change. May stretch parts of
+    /// several sections, because some code is slow only if two sections are long.
     pub(super) fn stretched(&mut self) -> Vec<u8> {
         let mut input = self.file().to_vec();
         if self.below(4) == 0 {

@@ -60,7 +60,7 @@ impl ConnectionState {
         });
     }
 
-    /// Returns whether the client closed or broke the connection during its request.
+    /// Returns whether the connection was closed or failed while the server was handling a request.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.get().is_gone

@@ -1,5 +1,5 @@
-//! Middleware around all routes: assigns a session, reads the body, formats errors as problem objects, and adds headers
-//! that name the thread.
+//! Middleware around all routes: assigns a session id to the request, reads the body, formats errors as problem
+//! objects, and adds headers that name the thread.
 
 use std::time::Instant;
 
@@ -74,8 +74,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     if (is_endless(response.request().head()) || is_stream && is_old)
         && response.status() != StatusCode::SWITCHING_PROTOCOLS
     {
-        // actix would otherwise announce a chunked body, but it sends no chunks after a rejected upgrade, and HTTP/1.0
-        // does not support them (RFC 9112, section 6.1). The end of the connection ends the response instead.
+        // actix would otherwise announce a chunked body. But actix sends no chunks after a rejected upgrade, and
+        // HTTP/1.0 does not support chunks (RFC 9112, section 6.1). Closing the connection ends the response instead.
         let head = response.response_mut().head_mut();
         head.no_chunking(true);
         head.set_connection_type(ConnectionType::Close);
@@ -89,8 +89,8 @@ pub async fn envelope<B: MessageBody + 'static>(
     })
 }
 
-/// Moves a large response into [`AnswerMemory`]. If that memory is full, a read gets 503. A completed write always gets
-/// its response.
+/// Moves a large response into [`AnswerMemory`]. If that memory is full, a read fails with 503, but the response to a
+/// completed write is always sent.
 async fn hold_large_body(response: ServiceResponse) -> ServiceResponse {
     let is_large = matches!(
         response.response().body().size(),
@@ -196,7 +196,7 @@ fn is_page(path: &str) -> bool {
 }
 
 /// Returns whether the response must omit the thread id. True for 401, and for errors other than 404 if the thread id
-/// is new. Also true for 410, because a late response about a destroyed thread would replace the client's new id.
+/// is new. Also true for 410, because a late response about a destroyed thread must not replace the client's new id.
 fn must_omit_thread(caller: &Caller, status: StatusCode) -> bool {
     let is_refusal = status.is_client_error() || status.is_server_error();
     let is_new = caller.source == Source::Minted;

@@ -1,7 +1,7 @@
 //! Method routes that do not allocate memory for each request.
 //!
-//! For every request, actix's own method routes allocate a list of the resource's methods in case the response is 405.
-//! A resource with the routes of this module needs a [default handler](super::fallback) that responds with 405.
+//! For every request, actix's own method routes allocate a list of methods in case the response is 405. The routes of
+//! this module do not, so a resource that uses them needs a [default handler](super::fallback) that responds with 405.
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};

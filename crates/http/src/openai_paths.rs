@@ -1,7 +1,7 @@
 //! Recognizes the paths below `/v1` that belong to `OpenAI`'s API. `OpenAI`'s clients use `/v1` as their base URL.
 
-/// First segments of the paths that `OpenAI`'s clients use. Paths without a handler are rejected in the format that
-/// these clients expect. `threads` is not included, because `/v1/threads` belongs to this server's own API.
+/// First segments of the paths that `OpenAI`'s clients use. Unknown paths below these segments are rejected in the
+/// clients' error format. `threads` is not included, because `/v1/threads` belongs to this server's own API.
 const ROOTS: [&str; 25] = [
     "assistants",
     "audio",

@@ -58,7 +58,8 @@ problems! {
     PreconditionFailed = "412";
     NotFound = "404";
     Conflict = "409";
-    /// Errors of a write with an idempotency key. The server reads the body to recognize a retry.
+    /// Errors of a write that accepts an idempotency key. Includes 413, because the server reads bodies to recognize
+    /// retries.
     RepeatProblems = "413" "422" "429";
     Unavailable = "503";
 }

@@ -94,7 +94,7 @@ paths! {
             POST threads::history::append_history,
             DELETE threads::history_removal::delete_history,
         }
-        // must come before items, because an item may have the id `take`, `compact` or `segments`
+        // must come before the path of an item, because an item may have the id `take`, `compact` or `segments`
         "/history/take" {
             POST threads::history_removal::take_history,
             DELETE (threads::history_removal::delete_history_item),
@@ -135,7 +135,7 @@ paths! {
         }
 
     static OTHER_PATHS:
-        // must come before entries, because an entry may have the key `get` or `put`
+        // must come before the path of an entry, because an entry may have the key `get` or `put`
         "/v1/kv/{namespace:[^/]*}/get" {
             GET (kv::entries::get_entry),
             POST kv::batches::get_entries,

@@ -1,4 +1,4 @@
-//! Schemas that only the OpenAPI document uses. Other modules handle these values as JSON text.
+//! Schemas that only the OpenAPI document uses. The handlers read and write these values as JSON text.
 
 #![expect(dead_code, reason = "only the shapes are used")]
 
@@ -119,7 +119,7 @@ pub(super) struct WriteHeaders {
     /// Makes retries safe. A retry with the same body returns the first response and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
-    /// The token of a turn. Write only if no later turn has been granted.
+    /// The token of a turn. Write only if a later turn has not been granted.
     #[param(rename = "x-turn-token")]
     x_turn_token: Option<String>,
 }
@@ -200,12 +200,12 @@ pub(super) struct WebhookParam {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HistoryPageParams {
-    /// Return items after this position, oldest first. By default, starts at the beginning.
+    /// Return items after this position, oldest first. By default, starts at the oldest item.
     after: Option<u64>,
     /// Return items before this position, newest first. Cannot be combined with `after`.
     before: Option<u64>,
     /// The order of the items: `asc` (oldest first) or `desc` (newest first). `desc` without `before` starts at the
-    /// end.
+    /// newest item.
     #[param(pattern = "^(asc|desc)$")]
     order: Option<String>,
     /// Maximum number of items per page, 100 by default.

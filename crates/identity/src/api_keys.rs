@@ -54,7 +54,7 @@ impl ApiKeys {
         Self(keys.into_iter().map(stored).collect())
     }
 
-    /// True if no API keys are configured. No caller is then treated as a back end.
+    /// Returns whether no API keys are configured. If so, callers are never treated as back ends.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -67,7 +67,7 @@ impl ApiKeys {
         self.find(bearer(headers)?.as_bytes())
     }
 
-    /// Returns the key whose secret is `secret`. Compares digests in constant time.
+    /// Returns the key with the secret `secret`. Compares digests in constant time.
     #[must_use]
     pub fn find(&self, secret: &[u8]) -> Option<&ApiKey> {
         let digest: [u8; 32] = Sha256::digest(secret).into();

@@ -3,8 +3,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 /// A credential that matches no key and no token.
 const MATCHES_NOTHING: &str = "";
 
-/// Returns the bearer credential. If there are two `Authorization` headers, returns a credential that matches nothing,
-/// because a proxy may have checked only one of the headers.
+/// Returns the bearer credential. If there are several `Authorization` headers, returns a credential that is never
+/// valid, because a proxy may have checked only one of the headers.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION);

@@ -14,12 +14,12 @@ pub struct Caller {
     pub source: Source,
     /// Name of the signing key, if the id was signed.
     pub key_name: Option<Arc<str>>,
-    /// Why the request's cookies were rejected, if a new id replaced them.
+    /// Why the request's cookies were rejected, if they were rejected and a new id was generated.
     pub rejected_cookie: Option<RejectedCookie>,
-    /// True if a page from another origin sent this write without cookies, for example on its first visit.
+    /// True if the request is a write that a page from another origin sent without cookies, as on a first visit.
     pub foreign_without_cookie: bool,
     pub(super) replaced: Option<ThreadId>,
-    /// The signed id that the client already has, in the header's format. `None` if the response must set a new value.
+    /// The client's signed id, in the format of `x-thread-id`. `None` if the response must set a new value.
     pub(super) signed: Option<HeaderValue>,
 }
 
@@ -39,8 +39,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns a caller whose new thread replaces `of`. Returns `None` for a provider, because a provider always names
-    /// the same thread.
+    /// Returns a caller with a new thread that replaces the thread `of`. Returns `None` for [`Self::Provider`], because
+    /// a provider always names the same thread for a caller.
     #[must_use]
     pub fn successor(self, of: ThreadId) -> Option<Caller> {
         let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);

@@ -6,8 +6,9 @@ use super::Identity;
 use threadkeep_domain::Fingerprint;
 
 impl Identity {
-    /// Returns a keyed digest of the client's IPv4 address or IPv6 /64 network, the smallest that providers assign (RFC
-    /// 6177). Trusts forwarding headers only from trusted proxies. Returns `None` if the peer address is unknown.
+    /// Returns a keyed digest of the client's IPv4 address or IPv6 network. An IPv6 network is a /64,
+    /// the smallest network that Internet providers assign (RFC 6177). Trusts forwarding headers only from trusted
+    /// proxies. Returns `None` if the peer address is unknown.
     #[must_use]
     pub fn client_network(&self, request: &HttpRequest) -> Option<Fingerprint> {
         let client = self.proxies.client(request)?;

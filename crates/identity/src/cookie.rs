@@ -58,7 +58,7 @@ pub enum CookieError {
     /// The name is empty, or contains a character that is not allowed (RFC 6265, section 4.1.1).
     #[error("the name of a cookie must be a token of visible ASCII")]
     Name,
-    /// The name has a prefix, such as `__Host-`, that requires other attributes.
+    /// The name begins with `__Host-` or `__Secure-`, but the settings violate the browsers' rules for this prefix.
     #[error(
         "a cookie named `__Host-` must be secure always and without a domain, one named `__Secure-` secure always"
     )]
@@ -158,7 +158,7 @@ impl Cookie {
         }
     }
 
-    /// Checks every cookie with the configured name, because a browser may send several for different paths or domains.
+    /// Checks every cookie with the configured name, because a browser may send one for each path and domain.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let mut rejected_cookie = None;
         for value in cookie_values(&self.settings.name, headers) {
@@ -232,7 +232,7 @@ pub(super) fn cookie_values<'a>(
     })
 }
 
-/// Appends `signed` in the cookie's format to `text`. Escapes base64 as `encodeURIComponent` does.
+/// Appends the signed id to `text` in the cookie's format. Escapes the base64 signature as `encodeURIComponent` does.
 pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
     let (id, signature) = signed.split_at(id_bytes);

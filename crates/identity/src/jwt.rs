@@ -13,7 +13,7 @@ use super::verifier::{JwtSettings, Verified, Verifier};
 use super::{ProviderError, ThreadIdProvider, TrustedProxies, ring_provider};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
-/// Derives thread ids from the bearer token's `sub` claim with a keyed hash. Verifies signature and `exp` (RFC 7519).
+/// Derives thread ids from the `sub` claim of bearer tokens (RFC 7519) with a keyed hash. Checks signatures and `exp`.
 pub struct JwtSubject {
     keys: TokenKeys,
     ring: KeyRing,
@@ -47,7 +47,8 @@ pub enum JwtError {
     Unknown,
 }
 
-/// Rejects public keys without PEM armor (JWK, DER or base64), because anyone could sign tokens with a public key.
+/// Returns `key` if it can be a shared secret. Rejects public keys without PEM armor (JWK, DER or base64), because
+/// anyone who has the public key could sign tokens.
 fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace();
     let text: Vec<u8> = key.iter().copied().filter(|byte| !is_space(byte)).collect();

@@ -85,8 +85,8 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Flags for the rejections already logged: of pages from other hosts, and of pages behind a proxy that changes
-    /// `Host`.
+    /// Flags that show which rejections were already logged. The first flag is for pages from other hosts, the second
+    /// for pages behind a proxy that changes `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
@@ -215,7 +215,7 @@ impl Identity {
         if caller.source == Source::Cookie {
             self.check_origin(request)
                 .inspect_err(|_| self.log_rejection(request))?;
-            // browsers add such a cookie to requests from any site, so a write must name its origin
+            // browsers add a `SameSite=None` cookie to requests from any site, so a write must have an `Origin` header
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
                 return Err(IdentityError::OriginNotAllowed);
@@ -230,7 +230,7 @@ impl Identity {
         self.owners.is_some()
     }
 
-    /// Determines on whose behalf a caller without an API key acts. Does not access the store.
+    /// Finds the owner that a caller without an API key represents. Does not access the store.
     pub fn behalf(&self, request: &HttpRequest) -> Result<Behalf, IdentityError> {
         let Some(Owners { provider, required }) = &self.owners else {
             return Ok(Behalf::Anyone);
@@ -296,7 +296,7 @@ impl Identity {
         (caller.source != Source::Minted).then_some(caller)
     }
 
-    /// Returns the thread in the header `x-thread-id`. Rejects a repeated header, and an id whose signature is invalid.
+    /// Returns the thread in the header `x-thread-id`. Rejects a repeated header, and an id with an invalid signature.
     pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
         let mut values = headers.get_all(THREAD_ID);
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -325,9 +325,9 @@ impl Identity {
     /// changes or `renews` is true. If the id replaces another id, also sets the replacement cookie, because a late
     /// response to an earlier request could otherwise restore the old id.
     ///
-    /// Callers that a provider identifies get no cookie, because they have another credential. New callers from another
-    /// site get no cookie either: the browser may have withheld their cookie, or a page without permission may have
-    /// written to the thread.
+    /// Does not set cookies for callers that a provider identifies, because these callers have a different credential.
+    /// Does not set cookies for new callers from another site either, because the browser may have withheld an existing
+    /// cookie, or a page without permission may have written to the new thread.
     pub fn add_to_response(
         &self,
         caller: &Caller,
@@ -418,7 +418,7 @@ fn is_write(request: &HttpRequest) -> bool {
     )
 }
 
-/// Converts a provider's error. Logs why a credential was rejected, because the response does not reveal it.
+/// Converts a provider's error. Logs why a credential was rejected, because the response does not reveal the reason.
 fn provider_error(
     error: ProviderError,
     rejected: fn(ProviderError) -> IdentityError,

@@ -22,8 +22,8 @@ impl Origins {
     ///
     /// A page of an allowed origin may write, regardless of `Sec-Fetch-Site`. For other pages, each of these headers
     /// must match if it is present: `Origin` must be the host's origin, and `Sec-Fetch-Site` must be `same-origin`, or
-    /// `none` for a request that no page made. Requests from browsers that predate 2020, and from clients other than
-    /// browsers, have neither header.
+    /// `none` if the user made the request without a page. Requests from browsers that predate 2020, and from clients
+    /// other than browsers, may have neither header.
     pub(super) fn may_write(&self, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         let is_own = match origin(request) {
             Origin::Absent => true,
@@ -47,7 +47,8 @@ impl Origins {
         self.allowed.iter().any(|allowed| allowed == origin)
     }
 
-    /// Compares the scheme only if a trusted proxy forwards it, because the server itself does not use TLS.
+    /// Returns whether `origin` is the server's own. Compares the scheme only if a trusted proxy forwards it, because
+    /// the server itself does not use TLS and therefore does not know the browser's scheme.
     fn is_own(&self, origin: &str, request: &HttpRequest, proxies: &TrustedProxies) -> bool {
         if self.own.as_deref() == Some(origin) {
             return true;

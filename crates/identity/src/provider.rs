@@ -12,7 +12,7 @@ use threadkeep_domain::ThreadId;
 /// Implementations must not block, because they run on the worker that serves the request.
 pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
     /// Returns whether browsers add the credential automatically, like a proxy's login cookie. If so, only pages of the
-    /// host itself or of allowed origins may write. Otherwise, any site could write on a user's behalf.
+    /// host itself or of allowed origins may write, because any site could otherwise write on a user's behalf.
     fn is_ambient(&self) -> bool {
         true
     }

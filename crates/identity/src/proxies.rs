@@ -86,7 +86,7 @@ impl TrustedProxies {
 }
 
 /// Returns the entries in reverse order, beginning with the entry of the nearest proxy. Yields bytes, so that entries
-/// that are not text keep their position.
+/// with invalid text keep their position.
 fn entries_from_last<'a>(
     request: &'a HttpRequest,
     name: &HeaderName,

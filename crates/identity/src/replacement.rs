@@ -2,15 +2,15 @@
 //!
 //! A response that replaces the browser's id (a rotation, or "new chat") may arrive before the response to an earlier
 //! request. The late response then sets the old id again. Therefore, the new id is also sent in a second cookie, with
-//! the ids that it replaces. Both cookies have the same lifetime, because the browser's next request may come at any
-//! time. If the browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
+//! the ids that the new id replaces. The second cookie lives as long as the first, because the browser's next request
+//! may come at any time. If the browser sends a replaced id, the server uses the new id and resends the first cookie.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::{Attributes, Caller, CookieSettings, cookie_values, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
-/// Maximum number of replaced ids in a cookie. The latest ids come first.
+/// Maximum number of replaced ids in a cookie. The latest ids come first, and older ids are dropped.
 const REPLACED_MAX: usize = 4;
 
 #[derive(Debug)]

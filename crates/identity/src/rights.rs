@@ -100,7 +100,7 @@ impl FromStr for Right {
 pub struct Rights(Arc<[Right]>);
 
 impl Rights {
-    /// Returns whether a key with these rights may make a call that needs `needed`.
+    /// Returns whether a key with these rights may make a call that needs the right `needed`.
     #[must_use]
     pub fn cover(&self, needed: &Right) -> bool {
         self.0.iter().any(|right| right.covers(needed))

@@ -100,7 +100,7 @@ struct Keyed<K> {
 }
 
 impl<K: Clone> Keyed<K> {
-    /// Rejects a key of a different family. Otherwise, a public key could be used as a shared secret.
+    /// Rejects a key of a different family, because a public key could otherwise be used as a shared secret.
     fn new(algorithm: Algorithm, family: AlgorithmFamily, key: &K) -> Result<Self> {
         if algorithm.family() != family {
             return Err(new_error(ErrorKind::InvalidKeyFormat));

@@ -59,7 +59,7 @@ impl ScopeGrant {
     }
 }
 
-/// Returns the signed parts. An empty second part means that the grant never expires.
+/// Returns the parts of a query that the signature covers. An empty second part means that the grant never expires.
 fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
     [scope.as_bytes(), expires.unwrap_or_default().as_bytes()]
 }

@@ -36,7 +36,7 @@ pub(super) struct Verifier {
 struct Claims {
     sub: String,
     exp: f64,
-    /// Must be a single string. If a list were allowed, one matching issuer in the list would be enough.
+    /// Must be a single string. If a list were allowed, a token with one matching issuer in its list would pass.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
 }

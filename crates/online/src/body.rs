@@ -5,8 +5,8 @@ use flate2::write::GzDecoder;
 use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
 
-/// Maximum number of members in a gzip body. Servers usually send a single member. Even an empty member takes 10 µs to
-/// decode.
+/// Maximum number of members in a gzip body. Limited, because even an empty member takes 10 µs to decode. Servers
+/// usually send a single member.
 const MEMBERS_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 /// The first `MAX` elements of an array. To detect arrays that are too long, set `MAX` to one more than the limit.
 ///
-/// The other elements must be valid JSON, but are not stored, because parsed elements can take a hundred times as much
+/// Further elements must be valid JSON, but are not stored, because parsed elements can take a hundred times as much
 /// memory as their JSON.
 #[derive(Debug)]
 pub(super) struct Leading<T, const MAX: usize>(Vec<T>);

@@ -1,4 +1,4 @@
-//! Third-party protocols, translated into calls to the services. A protocol has no state and no rules of its own.
+//! Third-party protocols, translated into calls to the services. Protocols do not have their own state or rules.
 
 pub mod agentuity;
 mod frame;

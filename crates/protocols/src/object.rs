@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read only from an object. Without this type, serde would also accept an array of the member values
-/// in order.
+/// A value that is deserialized only from a JSON object. Without this type, serde would also accept an array that lists
+/// the member values in order.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 

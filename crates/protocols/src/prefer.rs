@@ -7,8 +7,8 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const WAIT_MAX_SECONDS: u64 = 60;
 
-/// Returns how long the caller is willing to wait for a turn (the exclusive lease of a thread) that another client
-/// holds: 1 to 60 seconds in `Prefer: wait=N`, or 0 without the header.
+/// Returns how long the caller waits for a turn (the exclusive lease of a thread) that another client holds. This is 1
+/// to 60 seconds from the header `Prefer: wait=N`, or 0 without the header.
 pub(super) fn wait(headers: &HeaderMap) -> Duration {
     let values = headers.get_all(PREFER);
     let texts = values.filter_map(|value| value.to_str().ok());

@@ -4,16 +4,16 @@ use crate::media::{self, MediaAt};
 use crate::values::model::{Function, Model, Parameters};
 use crate::values::request::InputItem;
 
-/// The models of a deployment. If a name matches several entries, the first entry is used.
+/// The models that are configured for this server. If a name matches several entries, the first entry is used.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog(Arc<[CatalogEntry]>);
 
 /// A model, or all models whose names have a common prefix.
 #[derive(Debug, Clone)]
 pub struct CatalogEntry {
-    /// Name of the model in requests. A trailing `*` matches any name with that prefix.
+    /// Name of the model in requests. If the name ends in `*`, it matches all names with that prefix.
     pub name: String,
-    /// Name of the model at the upstream; `None` if it is the same as the name in requests.
+    /// Name of the model at the upstream. `None` if the upstream uses the same name.
     pub upstream_model: Option<String>,
     pub upstream_name: Arc<str>,
     pub upstream: Arc<dyn Model>,
@@ -44,7 +44,7 @@ impl Catalog {
         self.find(name).is_some()
     }
 
-    /// Returns the position of the first image or file that the model's upstream rejects.
+    /// Returns the position of the first image or file that the model's upstream does not support.
     #[must_use]
     pub fn refused_media(&self, name: &str, input: &[InputItem]) -> Option<MediaAt> {
         media::refused(&*self.find(name)?.upstream, input)

@@ -11,10 +11,10 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ResponseService {
-    /// Counts the tokens of the first question that a response to `request` would send, without storing anything.
+    /// Counts the tokens of the first question that a response to `request` would send. Stores nothing.
     ///
-    /// The prompt includes the items of the scope in `conversation` whose sequence numbers are lower than the given
-    /// number. Returns `None` if the upstream does not count tokens.
+    /// `conversation` is a scope and a sequence number. The prompt includes the scope's items before that number.
+    /// Returns `None` if the upstream does not count tokens.
     pub async fn count_tokens(
         &self,
         request: ResponseRequest,

@@ -20,7 +20,7 @@ pub(crate) struct Earlier {
 }
 
 impl Shared {
-    /// Returns the maximum number of conversation exchanges in a question. 0 means no limit.
+    /// Returns the maximum number of exchanges of the conversation that the model receives. 0 means no limit.
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
@@ -29,7 +29,7 @@ impl Shared {
         }
     }
 
-    /// Reads the last `exchanges` exchanges (0 for all) of a conversation before sequence number `before`, up to 8 MiB.
+    /// Reads the last `exchanges` exchanges (0 for all) before sequence number `before`, up to 8 MiB in total.
     pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,

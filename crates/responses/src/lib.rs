@@ -1,8 +1,8 @@
 //! Runs model responses, and the calls that models make to this service's tools.
 //!
 //! Each response runs in its own task, called its driver. The driver writes each model answer and each call to the
-//! response's journal. The effect of a call and its journal entry are written in one step of the store. Another driver
-//! can therefore resume the response at any time.
+//! response's journal. The effect of a call is written together with its journal entry in one atomic step. Another
+//! driver can therefore resume the response at any time without repeating a call's effect.
 
 mod catalog;
 mod compaction;

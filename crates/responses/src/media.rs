@@ -28,7 +28,7 @@ pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
     })
 }
 
-/// Returns the kind of an item that can contain media, and the name of the member with its parts.
+/// Returns the kind of an item that can contain images or files, and the name of the member that lists its parts.
 fn carrier_of(item: &str) -> Option<(MediaCarrier, &'static str)> {
     match ItemKind::of(item)? {
         ItemKind::Message => {

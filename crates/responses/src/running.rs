@@ -37,7 +37,7 @@ struct RunningResponse {
     ended: Arc<SetOnce<EndedResponse>>,
 }
 
-/// The slot of a response that this process drives. Dropping the slot frees it.
+/// The slot of a response that this process drives. When the value is dropped, the slot becomes free.
 #[derive(Debug)]
 pub(crate) struct ResponseSlot {
     running: Arc<Running>,
@@ -63,8 +63,8 @@ impl Running {
         }
     }
 
-    /// Joins the response `id` if this process drives it; otherwise, reserves a slot for it. Fails if the id belongs to
-    /// a different request, if there are too many responses, or if the process is stopping.
+    /// Joins the response `id` if this process drives it; otherwise, reserves a slot. Fails if the id belongs to a
+    /// different request, if there are too many responses, or if the process is stopping.
     pub(crate) fn join(
         self: &Arc<Self>,
         id: ResponseId,
@@ -156,8 +156,8 @@ impl Running {
 }
 
 impl ResponseSlot {
-    /// Frees the slot, then publishes the end. In this order, a caller that repeats the request cannot join an ended
-    /// response.
+    /// Frees the slot before it publishes the end. Otherwise, a caller that repeats the request could join a response
+    /// that has already ended.
     pub(crate) fn end(self, result: ResponseResult) {
         self.free();
         self.broadcast.show(Progress::Done(result));
@@ -172,7 +172,7 @@ impl ResponseSlot {
         }
     }
 
-    /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] if the process would exceed its limit.
+    /// Reserves memory for the response. Fails with [`ResponseError::TooMany`] if the memory limit would be exceeded.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<(), ResponseError> {
         if self.grow(bytes) <= self.running.held_max {
             return Ok(());
@@ -182,7 +182,7 @@ impl ResponseSlot {
         Err(ResponseError::TooMany)
     }
 
-    /// Reserves memory, even beyond the limit. Returns the total number of bytes that all responses hold.
+    /// Reserves memory, even beyond the limit. Returns the total memory of all responses in this process, in bytes.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -194,7 +194,7 @@ impl Drop for ResponseSlot {
         let held = self.held.load(Ordering::Relaxed);
         self.running.held.fetch_sub(held, Ordering::Relaxed);
         self.free();
-        // a driver that was dropped with its runtime has not published an end
+        // publishes an end in case the runtime dropped the driver before the driver could do so
         let stopped = Err(Arc::new(ResponseError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
     }

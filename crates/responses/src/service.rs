@@ -72,8 +72,8 @@ impl ResponseService {
         ResponseId::in_bucket(self.0.responses.bucket_of_scope(scope), entropy)
     }
 
-    /// Runs a response to completion. A repeated request waits for the same response, resumes it, or returns its
-    /// earlier result. The response continues even if the caller stops waiting.
+    /// Runs a response to completion, even if the caller stops waiting. A repeated request waits for the same response,
+    /// resumes the response, or returns the earlier result.
     pub async fn run(&self, new: NewResponse) -> ResponseResult {
         let (broadcast, is_joined) = self.0.drive(new).map_err(Arc::new)?;
         let _spending = trace::spend(Phase::Waiting);
@@ -84,8 +84,8 @@ impl ResponseService {
         })
     }
 
-    /// Like [`run`](Self::run), but streams the events of the response. If the events of an ended response have
-    /// expired, streams its complete items instead.
+    /// Like [`run`](Self::run), but streams the events of the response. Streams complete items instead if the response
+    /// has ended and its events have expired.
     pub async fn stream(&self, new: NewResponse) -> Result<ResponseStream, Arc<ResponseError>> {
         Ok(self.begin(new).await?.or_complete_items())
     }
@@ -107,8 +107,8 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// Returns the response that a request without an idempotency key repeats: the thread's last response, if its
-    /// fingerprint matches and its answer has not been delivered yet.
+    /// Returns the response that a request without an idempotency key repeats. This is the thread's last response if it
+    /// has the same fingerprint and its answer has not been delivered yet.
     pub async fn repeated(
         &self,
         thread: &ThreadId,
@@ -155,13 +155,13 @@ impl ResponseService {
         })
     }
 
-    /// Returns whether a response is stored. If so, a repeated request returns its answer or resumes it.
+    /// Returns whether a response is stored. A repeated request can then return its answer or resume the response.
     pub async fn knows(&self, id: &ResponseId) -> Result<bool, ResponseError> {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
-    /// Returns the last response that added items to a conversation, if it is newer than `response`. Searches only the
-    /// 50 newest items.
+    /// Returns the last response that added items to a conversation, if that response is newer than `response`.
+    /// Searches only the 50 newest items.
     pub async fn later_than(
         &self,
         scope: &ScopeId,
@@ -191,7 +191,7 @@ impl ResponseService {
         ended.ok_or(ResponseError::NoResponse)
     }
 
-    /// Deletes a response, and cancels it first if it is running. Its items remain in the conversation.
+    /// Deletes a response, after cancelling it if it is running. Its items remain in the conversation.
     pub async fn delete(&self, protocol: Protocol, id: &ResponseId) -> Result<(), ResponseError> {
         self.cancel(protocol, id).await?;
         let deleted = self.0.responses.delete_response(id).await;
@@ -211,7 +211,7 @@ impl ResponseService {
         }
     }
 
-    /// Finds responses without a driver. Resumes those that run in the background, and closes the others.
+    /// Finds responses that have lost their driver. Resumes background responses, and ends all other responses.
     pub async fn recover_interrupted(&self) -> Result<(), ResponseError> {
         let buckets: Vec<u16> = (0..self.0.buckets).collect();
         let due = self.0.responses.due_responses(&buckets, SWEEP_MAX).await;

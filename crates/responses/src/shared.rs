@@ -15,7 +15,7 @@ use threadkeep_domain::{ResponseId, ResponseLimits};
 use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 
-/// Number of newest items to search for an item that a response has added.
+/// Number of newest items to search for an item that was added by a response.
 const NEWEST_ITEMS: usize = 50;
 
 #[derive(Debug)]

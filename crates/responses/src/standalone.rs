@@ -15,8 +15,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs `question` on the runtime for responses. The question and its size, `bytes`, count toward the limits for
-    /// responses in this process. Stops when the caller drops the future or the process stops.
+    /// Runs `question`, which counts as a response of `bytes` bytes toward this process's limits. Stops when the caller
+    /// drops the future or the process stops.
     pub(crate) async fn run_standalone<T: Send + 'static>(
         &self,
         bytes: usize,

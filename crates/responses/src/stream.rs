@@ -18,20 +18,20 @@ use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// Initial and maximum interval between polls for events of a response in another process. The interval doubles while
-/// no events arrive.
+/// Initial and maximum interval between polls for events of a response that a different process runs. The interval
+/// doubles each time no events have arrived.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 const POLL_EVERY_MAX: Duration = Duration::from_secs(1);
-/// Interval at which to check whether a response without new events has failed.
+/// Interval at which to check whether a response that does not produce events has failed.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Number of events to read per store call.
 const PAGE: usize = 16;
-/// Numbers of the first two items of a stream. Stored events are numbered starting at `FIRST_EVENT`.
+/// Sequence numbers of the first two items in a stream, and of the first stored event.
 const CREATED: u64 = 0;
 const RUNNING: u64 = 1;
 const FIRST_EVENT: u64 = 2;
 
-/// Streams the events of a response. Events have consecutive, zero-based numbers, which are the same for all readers.
+/// Streams the events of a response. Events have consecutive numbers starting at 0, which are the same for all readers.
 #[derive(Debug)]
 pub struct ResponseStream {
     shared: Arc<Shared>,
@@ -174,7 +174,7 @@ impl ResponseStream {
         }
     }
 
-    /// Switches to complete items if the events of the response have expired.
+    /// Switches to streaming complete items if the response has ended and its events have expired.
     pub(crate) fn or_complete_items(self) -> Self {
         match self.ended() {
             Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
@@ -223,8 +223,8 @@ impl ResponseStream {
     ///
     /// # Errors
     /// [`ResponseError::Stopping`] if this process can no longer stream the response. A different process or a repeated
-    /// request may resume it. [`ResponseError::Service`] if the store fails. A reader can resume after the last number
-    /// that it received.
+    /// request may resume the response. [`ResponseError::Service`] if the store fails. After an error, a reader can
+    /// resume after the last number that it received.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {
@@ -236,7 +236,7 @@ impl ResponseStream {
             _ => match self.event().await {
                 Ok(Some(event)) => StreamItem::Event(event),
                 Ok(None) => self.end().await?,
-                // the response was deleted, or the reader was so slow that events have expired
+                // the response was deleted, or its events expired before the reader received them
                 Err(error @ (ResponseError::NoResponse | ResponseError::StreamExpired)) => {
                     self.source = Source::Nothing;
                     StreamItem::Failed(Arc::new(error), SoFar::default())
@@ -286,8 +286,8 @@ impl ResponseStream {
             match &mut self.source {
                 Source::End(_) | Source::Nothing => return Ok(None),
                 Source::Local(broadcast, progress) => {
-                    // reads the progress before the events, because all events are available once the progress shows
-                    // the end
+                    // must read the progress before the events: if the progress shows the end, the events are then
+                    // complete
                     let current = progress.borrow_and_update().clone();
                     let events = match self.request.is_streamed {
                         true => broadcast.events_from(position),
@@ -331,8 +331,8 @@ impl ResponseStream {
         }
     }
 
-    /// Reads the remaining events of a response whose driver has stopped. Switches to the store if another driver has
-    /// resumed the response.
+    /// Reads the remaining events of a response after its driver has stopped. Switches to reading from the store if
+    /// another driver has resumed the response.
     async fn drain(&mut self, position: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -351,14 +351,14 @@ impl ResponseStream {
             self.source = Source::Store;
             return Ok(());
         }
-        // ends only once no events are left; until then, each call reads more events from the store
+        // ends only after all events have been read, because each call reads a limited number of events from the store
         if self.ready.is_empty() || !self.request.is_streamed {
             self.source = Source::End(result);
         }
         Ok(())
     }
 
-    /// Pauses between store reads, and checks the state of the response at intervals.
+    /// Pauses before the next read from the store. Checks the state of the response if the last check is old enough.
     async fn pause_and_check(&mut self) -> Result<(), ResponseError> {
         if self.checked_at.elapsed() >= CHECK_EVERY {
             self.checked_at = Instant::now();
@@ -385,7 +385,7 @@ impl ResponseStream {
         }
     }
 
-    /// Reads events from the store. Also returns whether the response has ended.
+    /// Reads events from the store, starting at `position`. Also returns whether the response has ended.
     async fn read_store(
         &self,
         position: u64,
@@ -423,7 +423,7 @@ fn failure_of(
     Ok(Course::replay(*id, request, &view.journal)?.failure)
 }
 
-/// Converts the output to events, for a response whose events were not written or have expired.
+/// Converts the output to events. Used for a response if its events were not written or have expired.
 fn output_events(outcome: &Outcome) -> Vec<ResponseEvent> {
     let mut events = Vec::new();
     for (index, item) in (0..).zip(&outcome.output) {

@@ -146,7 +146,7 @@ fn stream(reply: &Reply, answer: &Answer, request: &ModelRequest) -> Vec<Step> {
     steps
 }
 
-/// Returns the number of events up to and including delta number `deltas`.
+/// Returns how many events, counted from the start, include the first `deltas` deltas.
 fn index_after(events: &[Event], deltas: usize) -> usize {
     let indexed = events.iter().enumerate();
     let mut delta_events = indexed.filter(|(_, event)| event.stage == Stage::Delta);

@@ -16,7 +16,7 @@ pub(crate) struct Entries {
     pub(crate) faults: Vec<String>,
     /// Number of old requests that were dropped.
     dropped: usize,
-    /// Maximum number of requests and maximum number of faults to keep. `None` keeps all.
+    /// Maximum number of requests, and of faults, to keep. `None` keeps all requests and faults.
     limit: Option<usize>,
 }
 

@@ -61,7 +61,7 @@ fn reply_to(request: &ModelRequest) -> Reply {
     }
 }
 
-/// Returns whether the request specifies a JSON schema for the answer, in any provider's format.
+/// Returns whether the request specifies a JSON schema for the answer, in the format of any supported API.
 fn has_schema(body: &Value) -> bool {
     let formats = [
         &body["text"]["format"],

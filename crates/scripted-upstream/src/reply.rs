@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::gate::{Gate, Lock};
 
-/// Text in the default message of every error except 400. The service must never show it to clients.
+/// String in the default message of every error, unless the status is 400. The service must never show it to clients.
 pub const PRIVATE_DETAIL: &str = "account org-of-the-operator at 10.0.0.7";
 
 /// The reply to one request: a model's answer, an error, or silence.
@@ -80,7 +80,7 @@ impl Reply {
         })
     }
 
-    /// Creates an answer with calls but no text. For both, use [`Reply::text`] with [`Reply::and_calls`].
+    /// Creates an answer with calls but no text. For text and calls, use [`Reply::text`] with [`Reply::and_calls`].
     pub fn calls<C: Into<Call>>(calls: impl IntoIterator<Item = C>) -> Self {
         Self::empty().and_calls(calls)
     }
@@ -106,7 +106,7 @@ impl Reply {
         Self::new(Kind::Error { status, message })
     }
 
-    /// Sends no answer, and keeps the connection open until the client closes it.
+    /// Creates a reply that sends nothing, and keeps the connection open until the client closes it.
     #[must_use]
     pub fn hang() -> Self {
         Self::new(Kind::Hang)
@@ -258,7 +258,7 @@ impl Reply {
         self
     }
 
-    /// Like [`Reply::held_midway`], but a stream waits after `deltas` deltas of up to four characters each.
+    /// Like [`Reply::held_midway`], but a streamed answer pauses after `deltas` deltas of up to four characters each.
     #[must_use]
     pub fn held_after(mut self, deltas: usize, gate: &Gate) -> Self {
         self.middle = Some(deltas);

@@ -63,12 +63,12 @@ struct Script {
 }
 
 impl Upstream {
-    /// Starts an upstream for the service. Panics if no port is free.
+    /// Starts an upstream for the service. Records unexpected headers as mistakes. Panics if no port is free.
     pub async fn start() -> Self {
         Self::start_with(Shared::default()).await
     }
 
-    /// Starts an upstream for other clients, which may send any headers. Panics if no port is free.
+    /// Starts an upstream for clients other than the service, which may send any headers. Panics if no port is free.
     pub async fn start_for_any_client() -> Self {
         Self::start_with(Shared {
             allows_any_header: true,
@@ -107,8 +107,8 @@ impl Upstream {
         KEY
     }
 
-    /// Adds replies for the next requests, one per request in order of arrival. A request that arrives when no reply is
-    /// left is a mistake and gets 500.
+    /// Adds replies for the next requests, one per request in order of arrival. A request for which neither the script
+    /// nor [`Self::answer_with`] has a reply is a mistake and gets 500.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         lock(&self.shared.script).replies.extend(replies);
     }
@@ -124,7 +124,7 @@ impl Upstream {
         operations.answers.insert(path.into(), answer);
     }
 
-    /// Returns the paths and bodies of requests for operations, in order of arrival.
+    /// Returns the paths and bodies of requests for operations other than model answers, in order of arrival.
     #[must_use]
     pub fn operations(&self) -> Vec<(String, Value)> {
         lock(&self.shared.operations).bodies.clone()
@@ -305,7 +305,8 @@ impl Shared {
         }
     }
 
-    /// Answers any request except a model request. `GET /faults` lists the mistakes, which include unknown routes.
+    /// Answers any request except a model request. `GET /faults` lists all faulty requests so far, including
+    /// requests for unknown routes.
     fn answer_other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
@@ -336,7 +337,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Ignores poisoning, because a second panic would hide the panic that poisoned the lock.
+/// Locks `mutex` even if it is poisoned, because a second panic would hide the panic that poisoned it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

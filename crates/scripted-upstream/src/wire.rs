@@ -72,7 +72,7 @@ pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
     tokens.collect()
 }
 
-/// Splits a text into pieces of up to four characters, similar to model tokens.
+/// Splits `text` into pieces of up to four characters, similar to model tokens.
 pub(crate) fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars

@@ -52,12 +52,12 @@ impl ArchiveService {
         Ok(page)
     }
 
-    /// Restores a thread from the archive of `life`, or of its last life if `life` is `None`. Fails with
+    /// Restores a thread from the archive of `life`, or from the latest archive if `life` is `None`. Fails with
     /// [`ServiceError::ThreadExists`] if the thread exists.
     pub async fn restore(&self, id: &ThreadId, life: Option<Life>) -> Result<Thread, ServiceError> {
         let policy = self.threads.policy();
         let restored = if self.threads.limits_owners() {
-            // restores exactly this life, because the slot is reserved for its owner
+            // restores exactly the archive that was read, because the slot is reserved for that archive's owner
             let Archive { head, owner, .. } = self.get(id, life).await?;
             let restoring = self.archives.restore(id, Some(head.life), policy);
             self.threads.with_reservation(owner, restoring).await

@@ -1,4 +1,4 @@
-//! Limits the total time of several calls to the time limit for a single call, because a client waits for all of them.
+//! Limits several calls together to the time limit for a single call, because a client waits for the total time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) fn in_time<T, E: From<StoreError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> impl Future<Output = Result<T, E>> {
-    // an async function would store `work` twice, and nesting these futures would double the size at each level
+    // an async function would store `work` twice, so each level of nesting would double the size of the future
     let too_late = move |_| Err(StoreError::Timeout(millis(limit)).into());
     timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }

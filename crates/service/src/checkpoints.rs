@@ -21,7 +21,7 @@ impl CheckpointService {
         }
     }
 
-    /// Returns a copy that acts on behalf of the same caller as `threads`.
+    /// Returns a copy of this service that acts on behalf of the same caller as `threads`.
     #[must_use]
     pub fn with_threads(&self, threads: ThreadService) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl CheckpointService {
         Ok(found.ok_or(Refusal::CheckpointNotFound)?)
     }
 
-    /// Replaces a thread's state and metadata with those of a checkpoint. Returns the whole thread.
+    /// Replaces a thread's state and metadata with the content of a checkpoint. Returns the whole thread.
     pub async fn restore(
         &self,
         id: &ThreadId,

@@ -74,8 +74,8 @@ impl Export {
         self.done
     }
 
-    /// Returns the next thread, or `None` at the end. Includes unreadable threads, and skips threads that end during
-    /// the export.
+    /// Returns the next thread, or `None` at the end. Returns unreadable threads without their images, and skips
+    /// threads that end during the export.
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
             while let Some((cursor, id)) = self.listed.front().copied() {

@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{EventLog, Images, Imported, WriteError};
 
-/// Number of candidate ids to try in order to store a copy in the bucket (store partition) of its source. There are up
-/// to 256 buckets. If no candidate matches, the copy is stored in a different bucket.
+/// Number of candidate ids to try when storing a copy in its source's bucket (store partition). There are up to 256
+/// buckets. If no candidate is in that bucket, the copy is stored in a different bucket.
 const TRIED_IDS: u32 = 4_096;
 
 #[derive(Debug, Clone)]
@@ -25,14 +25,14 @@ pub struct ImageService {
 pub struct ForkDraft {
     /// A JSON object. Default: the metadata of the source.
     pub metadata: Option<Json>,
-    /// Owner of the copy. Default: the caller's owner or, if the caller has no owner, the owner of the source.
+    /// Owner of the copy. Default: the caller's owner or, if the caller has no owner, the source's owner.
     pub owner: Option<Owner>,
     pub included: Included,
     /// Number of the checkpoint to copy state and metadata from. Default: the current state and metadata.
     pub checkpoint: Option<u32>,
     /// Sequence number of the last history item to copy. Default: all items.
     pub until: Option<u64>,
-    /// Idle lifetime of the copy. Default: that of the source.
+    /// Idle lifetime of the copy. Default: the source's idle lifetime.
     pub ttl: Option<Duration>,
 }
 
@@ -137,7 +137,7 @@ impl ImageService {
                 .await?
                 .and_then(|thread| thread.owner),
         };
-        // the slot is reserved for this owner, even if the owner of the source changes in the meantime
+        // sets the owner explicitly: the slot is reserved for this owner, but the source's owner may change
         let owner = fork.owner.or(source_owner.as_ref());
         let reserved = Fork {
             owner,
@@ -150,8 +150,8 @@ impl ImageService {
             .await
     }
 
-    /// Returns the first candidate id in the bucket of `source`, or candidate 0 if there is no match. Copying within a
-    /// bucket is cheapest. `id` maps a number to a candidate.
+    /// Returns the first candidate id in the same bucket (store partition) as `source`, or `id(0)` if no candidate
+    /// matches. Copying within a bucket is cheapest. `id` maps a number to a candidate.
     #[must_use]
     pub fn id_near(&self, source: &ThreadId, id: impl Fn(u32) -> ThreadId) -> ThreadId {
         let bucket = self.buckets.bucket_of(source);

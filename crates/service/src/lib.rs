@@ -94,8 +94,8 @@ impl WriteOptions {
 }
 
 impl ThreadService {
-    /// Creates a service that uses `store`, which has its own timeouts. A merge patch that keeps conflicting with other
-    /// writers fails after `timeout`.
+    /// Creates a service that uses `store`, which has its own timeouts. A merge patch that keeps conflicting with
+    /// concurrent writes fails after `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl ThreadService {
         }
     }
 
-    /// Limits the number of threads per owner if `limit` is set. `owners` must belong to the same store.
+    /// Limits the number of threads per owner if `limit` is set. `owners` must use the same store as this service.
     #[must_use]
     pub fn limit_owners(self, owners: Arc<dyn Owners>, limit: Option<NonZeroU64>) -> Self {
         let timeout = self.timeout;
@@ -142,8 +142,8 @@ impl ThreadService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner. Writes assign `owner` to threads
-    /// without an owner.
+    /// Returns a copy of this service that acts on behalf of `owner`, or of a caller without an owner. Writes assign
+    /// `owner` to threads without an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
@@ -184,8 +184,8 @@ impl ThreadService {
         self.access
     }
 
-    /// Scopes an idempotency key to the caller, so that a caller never receives a response meant for a different
-    /// caller.
+    /// Binds an idempotency key to the caller, so that a caller never receives the response to a different caller's
+    /// request.
     pub(crate) fn own(&self, key: Option<IdempotencyKey>) -> Option<IdempotencyKey> {
         key.map(|key| key.of(self.access))
     }
@@ -199,7 +199,7 @@ impl ThreadService {
         self.timeout
     }
 
-    /// Counts a write against the rate limits. Fails if the client exceeds a limit.
+    /// Counts a write against the rate limits. Fails if the write exceeds a limit.
     pub async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
         // without a client there is no counter to charge
         if self.gate.has_limits() && RateSubject::is_known() {

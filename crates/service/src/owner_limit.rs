@@ -10,9 +10,9 @@ use threadkeep_store::{Owners, ReservationToken, WriteError};
 
 /// Limits the number of threads of an owner.
 ///
-/// An owner's threads are spread over all store partitions, so one atomic step cannot count them and add a thread.
-/// A write that gives a thread to an owner first reserves a slot atomically, then counts the owner's listed threads and
-/// reserved slots. A slot that is not released, for example after a crash, expires.
+/// An owner's threads are spread over all store partitions, so one atomic step cannot count them and add a thread. A
+/// write that gives a thread to an owner first reserves a slot (a place within the limit) atomically, then counts the
+/// owner's listed threads and reserved slots. A slot that is not released, for example after a crash, expires.
 #[derive(Debug, Clone)]
 pub(super) struct OwnerLimit {
     owners: Arc<dyn Owners>,
@@ -20,7 +20,7 @@ pub(super) struct OwnerLimit {
     timeout: Duration,
 }
 
-/// Lifetime of a slot that is not released. Long enough for any write in flight to succeed or fail.
+/// Lifetime of a reserved slot that is not released. Long enough for any write in flight to succeed or fail.
 const SLOT_TTL: Duration = Duration::from_secs(60);
 /// Maximum number of attempts to reserve a slot while concurrent writes compete for the last slots.
 const ATTEMPTS: u32 = 20;
@@ -59,7 +59,7 @@ impl OwnerLimit {
         in_time(self.timeout, reserved).await
     }
 
-    /// Returns a copy with the time limit for writes of whole threads.
+    /// Returns a copy of this limit with the longer time limit for writes of whole threads.
     pub(super) fn for_whole_threads(&self) -> Self {
         Self {
             timeout: self.timeout.max(WHOLE_THREAD_TIMEOUT),

@@ -16,7 +16,7 @@ pub struct OwnerService {
 #[derive(Debug, Clone, Default)]
 pub struct MetadataFilter(pub Vec<(String, String)>);
 
-/// Number of threads per store call. With the largest metadata, a call returns a few MiB.
+/// Number of threads to read per store call. With the largest metadata, a call returns a few MiB.
 const BATCH: usize = 50;
 /// Maximum number of calls per page when few threads match the filter.
 const ROUNDS: usize = 20;
@@ -38,9 +38,11 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of `life`, one of the threads that had the id `id`. Its owner may
-    /// differ from the current owner of `id`. Returns `None` if its owner is not available: the life has just expired,
-    /// was erased, or has moved to a different id. Does not extend the thread's lifetime.
+    /// Returns whether a caller may see the events of `life`, one of the successive threads with the id `id`. Each of
+    /// these threads has its own owner.
+    ///
+    /// Returns `None` if the owner is not available: that thread has just expired, was erased, or has moved to a
+    /// different id. Does not extend the current thread's lifetime.
     pub async fn sees_life(
         &self,
         id: &ThreadId,
@@ -137,7 +139,7 @@ impl MetadataFilter {
     }
 }
 
-/// Compares a string, an integer or a boolean with its text form. Other values never match.
+/// Returns whether `value` is a string, an integer or a boolean with the text form `text`.
 fn is_text(value: &str, text: &str) -> bool {
     match value.as_bytes()[0] {
         b'"' => serde_json::from_str::<String>(value).is_ok_and(|value| value == text),

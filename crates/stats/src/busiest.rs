@@ -11,7 +11,7 @@ pub(super) fn busiest(
 ) -> Vec<Busy> {
     let mut busiest: Vec<Busy> = Vec::new();
     let mut counted = Vec::new();
-    // merges one partition at a time, so that no worker waits long and the merge needs little memory
+    // merges one partition at a time, so that no worker waits long for a lock, and the merge needs little memory
     for index in 0..PARTITIONS {
         for store in stores {
             let parts = store.parts();

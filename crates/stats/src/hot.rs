@@ -1,11 +1,11 @@
 //! Finds the busiest threads in a fixed amount of memory.
 //!
-//! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005), applied to each partition. A hash selects the
-//! partition of a thread, and each partition has a few counters. A thread without a counter takes over the smallest
-//! counter of its partition. The old count of that counter becomes the error of the new count. The true count is
-//! therefore between `count - error` and `count`. A thread with more than a sixteenth of its partition's total always
-//! has a counter. With 64 partitions, that is about a thousandth of the total across all partitions. Searching a
-//! partition reads four cache lines, and needs neither a map nor the heap.
+//! The algorithm is Space-Saving (Metwally, Agrawal and El Abbadi, 2005). A thread's hash selects one of 64 partitions,
+//! and the algorithm is applied to each partition separately. Each partition has 16 counters. A thread without a
+//! counter takes over the smallest counter of its partition. The old count of that counter becomes the error of the new
+//! count. The true count is therefore between `count - error` and `count`. A thread with more than a sixteenth of its
+//! partition's total always has a counter. A sixteenth of one partition's total is about a thousandth of the total
+//! across all partitions. Searching a partition reads four cache lines, and needs neither a map nor heap memory.
 
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};

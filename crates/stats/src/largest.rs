@@ -8,7 +8,7 @@ pub(super) const LIST_MAX: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Largest {
     states: Vec<Large>,
-    /// Size of the smallest state if the list is full, otherwise 0. Smaller states are ignored.
+    /// Size of the smallest state in `states` if the list is full, otherwise 0. Smaller states are not added.
     floor: u64,
 }
 

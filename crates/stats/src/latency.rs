@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Slot;
 
-/// Exponent of the upper bound of the first bucket, which counts all durations below 2^10 ns.
+/// The first bucket counts all durations below 2 to this power, in nanoseconds (about 1 us).
 const FIRST_BIT: u32 = 10;
 /// Number of powers of two that have buckets, up to 2^36 ns (69 s). The last bucket counts all longer durations.
 const POWERS: usize = 26;

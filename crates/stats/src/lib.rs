@@ -74,7 +74,7 @@ impl Stats {
         &self.0.id
     }
 
-    /// Registers a kind of call, and returns its number for [`Call::kind`]. Call this once per kind.
+    /// Registers a kind of call, and returns the index to pass as [`Call::kind`]. Call this once per kind.
     #[must_use]
     pub fn kind(&self, part: &'static str, operation: &'static str) -> usize {
         let mut kinds = lock(&self.0.kinds);
@@ -218,7 +218,7 @@ fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> 
     recorder
 }
 
-/// Locks `mutex`. Ignores poisoning, because the numbers are valid even after a panic.
+/// Locks `mutex`. Ignores poisoning, because the statistics are valid even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -85,7 +85,7 @@ impl StoreRecorder {
 
     /// Locks the statistics. Hold the guard only briefly, because the worker may be waiting for the lock.
     pub(super) fn parts(&self) -> MutexGuard<'_, Parts> {
-        // the numbers are valid even after a panic, so poisoning is ignored
+        // ignores poisoning, because the statistics are valid even after a panic
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -52,7 +52,7 @@ pub struct CallRow {
     pub durations: Durations,
 }
 
-/// Percentiles of the durations of recent requests or calls, or `None` if `count` is 0.
+/// Percentiles of recent request or call durations. Each percentile is `None` if `count` is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durations {
     pub count: u64,

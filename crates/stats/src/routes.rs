@@ -49,8 +49,8 @@ impl RouteRecorder {
         }
     }
 
-    /// Returns the number to pass to [`Self::record`] for a route and method. `route` must be a template, never a
-    /// request path.
+    /// Returns the index to pass to [`Self::record`] for a route and method. `route` must be a template such as
+    /// `/v1/webhooks/{id}`, never a request path.
     #[must_use]
     pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
         let mut routes = self.routes();

@@ -1,4 +1,4 @@
-//! Tests that the lists are correct and that their memory is bounded under any load.
+//! Tests that the statistics are correct, and that they use bounded memory under any load.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ fn the_busiest_of_a_million_threads_are_listed_in_fixed_memory() {
     let (mut writes, mut reads) = (HashMap::new(), HashMap::new());
     let start = stats.0.clock.started;
     let mut skewed = Skewed(0x2545_f491_4f6c_dd1d);
-    // each of a million threads is used once within 90 s, and a million skewed uses are interleaved
+    // uses each of a million threads once within 90 s, interleaved with a million skewed uses
     let mut load = Vec::with_capacity(2_000_000);
     for number in 0..1_000_000 {
         load.extend([number, skewed.next().unwrap()]);

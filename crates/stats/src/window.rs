@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 const SLOT: Duration = Duration::from_secs(10);
-/// Number of slots, including the current one. Six slots of 10 s keep no value for longer than 60 s.
+/// Number of slots, including the current one. With six slots of 10 s, a value is counted for at most 60 s.
 const SLOTS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Counts and limits the store's memory.
 //!
 //! Each part of the store is behind a lock. The part's memory is counted when the lock is released, so that no change
-//! is missed. The count is an estimate of the sizes of the allocator's blocks (`domain::heap`). Writes are accepted
-//! while the count is below the limit, so each concurrent writer can exceed the limit by one write.
+//! is missed. The count estimates how much memory the allocator uses (`domain::heap`). Writes are accepted while the
+//! count is below the limit, so each concurrent writer can exceed the limit by one write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -84,7 +84,7 @@ impl Budget {
         Some(excess + 1)
     }
 
-    /// Returns the error for a rejected write. Logs only one warning until there is room again.
+    /// Returns the error for a rejected write. Logs only one warning until the store accepts writes again.
     pub(super) fn refuse(&self) -> StoreError {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let limit_bytes = self.limit_bytes;

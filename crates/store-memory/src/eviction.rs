@@ -1,12 +1,12 @@
 use super::{BATCH, Shards};
 use threadkeep_store::StoreError;
 
-/// Maximum number of archives and events that one write evicts. That many items, even the smallest, add up to more than
-/// the largest write, so a flood of writes cannot outrun eviction.
+/// Maximum number of archives and events that one write evicts. Even if all of them are as small as possible, they are
+/// larger than the largest write, so a flood of writes cannot outrun eviction.
 const EVICTED_PER_WRITE_MAX: usize = 4_096;
 
 enum Eviction {
-    /// There was room, because another writer freed memory. That memory may be in use again.
+    /// Nothing was evicted, because another writer had freed enough memory.
     HasRoom,
     NothingEvictable,
     /// Number of evicted archives and events; 0 if another task removed the oldest ones first.
@@ -15,7 +15,7 @@ enum Eviction {
 
 impl Shards {
     /// Admits a write that may add data, after evicting old data if necessary. Fails with [`StoreError::Full`] if
-    /// nothing evictable is left.
+    /// eviction does not free enough memory.
     pub(super) fn admit(&self) -> Result<(), StoreError> {
         match self.has_room() {
             true => Ok(()),
@@ -23,7 +23,7 @@ impl Shards {
         }
     }
 
-    /// Returns whether there is room. Evicts the oldest archives and events if necessary.
+    /// Returns whether the store has room for a write. Evicts the oldest archives and events if necessary.
     pub(super) fn has_room(&self) -> bool {
         let limit_bytes = self.budget.limit_bytes();
         let mut remaining = EVICTED_PER_WRITE_MAX;
@@ -39,8 +39,8 @@ impl Shards {
         true
     }
 
-    /// Frees memory until the store is below the limit. A full store frees more, so that the next write does not fill
-    /// it again.
+    /// Frees memory until the store is below the limit. A full store frees more memory, so that the next write does not
+    /// fill it again.
     pub(super) fn free_excess(&self) {
         let below_bytes = match self.budget.is_full() {
             true => self.budget.reopen_bytes(),

@@ -82,7 +82,9 @@ pub struct MemorySettings {
     /// Retention periods of ended threads and events. [`Retention::grace`] is not used.
     pub retention: Retention,
     /// Memory limit of the store. At the limit, the oldest archives and events are deleted. If none are left, writes
-    /// fail with [`StoreError::Full`]. Memory use is estimated; resident memory stays below 1.5 times the limit.
+    /// fail with [`StoreError::Full`].
+    ///
+    /// Memory use is estimated. Resident memory stays below 1.5 times the limit.
     pub max_bytes: u64,
 }
 
@@ -123,7 +125,9 @@ impl MemoryStore {
         Self(shards)
     }
 
-    /// Returns the number of items in memory: ids with a thread, tombstone, remembered result or watch, scopes without
+    /// Returns the number of items in memory.
+    ///
+    /// Counts ids that have a thread, a tombstone, remembered results or a watch, and also counts scopes without
     /// threads, responses, final states, events, list members, namespace entries, and rate counters.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -136,7 +140,7 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Reads a live thread under one lock. Extends the thread's lifetime if `reader` touches it.
+    /// Reads a live thread under one lock. Extends the thread's lifetime if `reader.touch` is true.
     fn read<T>(
         &self,
         id: &ThreadId,
@@ -223,8 +227,8 @@ impl Shards {
         self.spaces().sweep(now_ms, BATCH, &mut removed)
     }
 
-    /// Returns the usage of namespaces. If the result would include expired entries, frees some of them and returns
-    /// `None`.
+    /// Frees some expired entries, then returns the usage of namespaces. Returns `None` if more expired entries may
+    /// remain, because the usage would include them.
     fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
         let mut removed = RemovedContent::default();
         let mut spaces = self.spaces();
@@ -377,7 +381,7 @@ impl Store for MemoryStore {
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        // allowed even in a full store, because the thread's archive can be evicted next
+        // even a full store ends the thread, because the resulting archive can be evicted
         let has_room = self.0.has_room();
         Ok(self.change(id, |entry, step| entry.destroy(destroy, has_room, step))?)
     }

@@ -19,7 +19,7 @@ pub(super) struct Past {
     pub(super) retention: Retention,
     pub(super) log: Log,
     pub(super) ended_threads: EndedThreads,
-    /// Erased lives with the times of their first writes. A life is kept while the log may still contain its key names.
+    /// Erased lives of threads, with the times of their first writes. Listed while the log may contain their key names.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Start and end of the period in which all changes are logged.
     all_watched: (u64, u64),
@@ -55,7 +55,7 @@ impl Past {
         self.log.len() + self.ended_threads.len()
     }
 
-    /// Logs all changes until `until_ms`. Returns the time at which the current uninterrupted watch began.
+    /// Logs all changes until `until_ms`. Returns the time since which changes have been logged without interruption.
     pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
         let (since_ms, previous_end_ms) = self.all_watched;
         // earlier changes in this millisecond were not logged
@@ -123,8 +123,8 @@ impl Past {
         now_ms < self.all_watched.1
     }
 
-    /// Returns the archive of `life`, or of the life that ended last. Returns `None` if the archive has expired or has
-    /// been restored.
+    /// Returns the archive of `life`, or of the life that ended last if `life` is `None`. Returns `None` if the archive
+    /// has expired or has been restored.
     pub(super) fn archive(
         &self,
         id: &ThreadId,
@@ -141,8 +141,8 @@ impl Past {
         now_ms.saturating_sub(millis(self.retention.archive))
     }
 
-    /// Deletes up to `limit` items past their retention. Moves final states into `removed`; the caller frees them
-    /// after releasing the lock. Returns whether there are more.
+    /// Deletes up to `limit` events and up to `limit` final states past their retention. Moves final states into
+    /// `removed`; the caller frees them after releasing the lock. Returns whether more may remain.
     pub(super) fn tidy(
         &mut self,
         slowest: Option<Position>,
@@ -169,8 +169,10 @@ impl Past {
     }
 
     /// Deletes up to `limit` of the oldest events and final states that were stored at or before `until_ms`. Stops when
-    /// `bytes` bytes have been freed. Moves final states into `removed`, which the caller frees after unlocking.
-    /// As in [`Self::tidy`], a final state is deleted only after its end event.
+    /// `bytes` bytes have been freed.
+    ///
+    /// Moves final states into `removed`, which the caller frees after unlocking. As in [`Self::tidy`], a final state
+    /// is deleted only after its end event.
     pub(super) fn evict(
         &mut self,
         until_ms: u64,
@@ -222,8 +224,8 @@ impl Step<'_> {
         }
     }
 
-    /// Starts a new life with the content of the ended `life`. The entry of the ended life is then kept only for its
-    /// end event. Event numbers continue from the id's last event number.
+    /// Starts a new life with the content of the ended `life`. The archive of the ended life stays, because its end
+    /// event may be in the log. Events of the new life continue the id's sequence numbers.
     pub(super) fn restore(
         &mut self,
         life: Option<Life>,

@@ -74,8 +74,8 @@ impl Shard {
         }
     }
 
-    /// Returns a live thread, and extends its lifetime if `reader` touches it. Fails if the caller has no access to the
-    /// thread.
+    /// Returns a live thread, and extends its lifetime if `reader.touch` is true. Fails if the caller has no access to
+    /// the thread.
     pub(super) fn find(
         &mut self,
         id: &ThreadId,

@@ -12,7 +12,7 @@ pub(super) trait Due {
 
 /// Entries by id, with a queue of checks.
 ///
-/// Using an entry does not move it in the queue, so uses cost nothing here. If an entry has been used since it was
+/// Using an entry does not move it in the queue, which keeps uses cheap. Instead, if an entry was used after it was
 /// queued, its check queues it again at its actual due time.
 #[derive(Debug)]
 pub(super) struct Slots<K, E> {
@@ -26,8 +26,8 @@ pub(super) struct Slots<K, E> {
 struct Slot<E> {
     entry: E,
     queued_ms: u64,
-    /// Number of bytes counted for the entry and its id. The entry may now be smaller, because reads remove expired
-    /// data.
+    /// Number of bytes counted for the entry and its id. The entry may have become smaller, because reads remove
+    /// expired data.
     heap_bytes: u64,
 }
 

@@ -49,8 +49,8 @@ fn reads_states(texts: &[&[u8]], bytes: usize) {
     }
 }
 
-/// Builds a reply from `texts`: an integer for each text that parses as one, nil for each empty text, and a string for
-/// any other text.
+/// Parses replies built from `texts`. In the replies, an integer represents each item that parses as an integer, nil
+/// represents an empty item, and a string represents any other item.
 fn reads_replies(texts: &[&[u8]], bytes: usize) {
     let value = |text: &&[u8]| match str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(number) => Value::Int(number),

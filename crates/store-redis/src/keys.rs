@@ -29,7 +29,7 @@ pub(super) struct Bucket {
     /// The threads, and the times of their next checks: see `lua/shared/index.lua`.
     pub(super) index: String,
     pub(super) log: String,
-    /// Key of the position up to which events have been deleted from the log.
+    /// Key that holds the position of the last event deleted from the log.
     pub(super) horizon: String,
     /// Two keys: one for the copy into which the log is being rewritten, and one for the random name of the rewriting
     /// task.
@@ -114,7 +114,7 @@ impl KeyNames {
         format!("{}:r:{kind}", self.prefix)
     }
 
-    /// Returns the keys `names`, `newest`, `idle` and `ended` of `lua/kv/namespaces.lua`. All are in one slot.
+    /// Returns the keys `names`, `newest`, `idle` and `ended` of `lua/kv/namespaces.lua`, which are in one slot.
     pub(super) fn namespaces(&self) -> [String; 4] {
         ["names", "newest", "idle", "ended"]
             .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
@@ -141,7 +141,7 @@ impl KeyNames {
         }
     }
 
-    /// Returns the key of the leases of `pool`, in the slot of the consumer with the same name.
+    /// Returns the key that holds the leases of `pool`, in the same slot as the keys of the consumer `pool`.
     pub(super) fn pool(&self, pool: &str) -> String {
         format!("{}:{{{pool}}}:leases", self.prefix)
     }
@@ -273,12 +273,12 @@ impl Bucket {
         format!("{}:{number}", self.checkpoints(id))
     }
 
-    /// Returns the key of the archive of the thread's last life. For an earlier life, callers append the life number.
+    /// Returns the key of the archive for a thread's last life. For an earlier life, callers append its number.
     pub(super) fn archive(&self, id: &ThreadId) -> String {
         self.name(":a:", id)
     }
 
-    /// Returns the key of the owner's threads in this bucket, sorted by their first or last write.
+    /// Returns the key that lists the owner's threads in this bucket, sorted by first or last write.
     pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
         let kind = match order {
             ThreadOrder::Created => ":c:",
@@ -287,12 +287,12 @@ impl Bucket {
         format!("{}{kind}{owner}", self.start)
     }
 
-    /// Returns the key of the owner's former lives: those that have ended or now have a different owner.
+    /// Returns the key that lists the owner's former lives: lives that ended or that have a different owner by now.
     pub(super) fn ended(&self, owner: OwnerTag) -> String {
         format!("{}:oa:{owner}", self.start)
     }
 
-    /// Returns the key of the owner's erased lives, which are listed until their events are purged.
+    /// Returns the key that lists the owner's erased lives. A life is listed until its events are purged.
     pub(super) fn erased(&self, owner: OwnerTag) -> String {
         format!("{}:oe:{owner}", self.start)
     }
@@ -328,7 +328,7 @@ impl Bucket {
     }
 }
 
-/// Returns the digest with which all members of a namespace begin in the sets of a bucket.
+/// Returns the digest of a namespace. In a bucket's sets, all members of the namespace begin with this digest.
 pub(super) fn namespace_digest(namespace: &Namespace) -> [u8; 16] {
     Fingerprint::of(&[namespace.as_str().as_bytes()]).0
 }
@@ -337,7 +337,7 @@ pub(super) fn bucket_number(id: &ThreadId) -> usize {
     hash(id.as_bytes())
 }
 
-/// Hashes with FNV-1a, because ids from other systems may be random in only a few of their bytes.
+/// Hashes all bytes (FNV-1a), because ids from other systems may be random in only a few of their bytes.
 fn hash(name: &[u8]) -> usize {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

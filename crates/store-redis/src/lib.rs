@@ -97,7 +97,7 @@ pub struct RedisStore {
     link: Arc<Link>,
     /// A separate connection for background work, whose long replies must not delay requests.
     background: Arc<Link>,
-    /// A pool of connections, so that a health check waits neither for requests nor for background work.
+    /// Separate connections, so that a health check waits neither for requests nor for background work.
     administration: Arc<Link>,
     names: Arc<KeyNames>,
     interest: Arc<Interest>,
@@ -105,7 +105,7 @@ pub struct RedisStore {
     retention: Retention,
     clock: Clock,
     ended_turns: EndedTurns,
-    /// Limits concurrent forks, because each fork holds a whole thread in the memory of this process.
+    /// Limits how many threads are forked at once, because a fork holds a whole thread in this process's memory.
     forking: Arc<Semaphore>,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,

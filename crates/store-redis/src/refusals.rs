@@ -59,7 +59,7 @@ impl From<&HistoryLimit> for Limits {
     }
 }
 
-/// Returns the reply unless it is a refusal. Used for scripts that check no limits.
+/// Returns the reply, or an error if it is a refusal. Used for scripts that do not check limits.
 pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
     accepted(reply, Limits::default())
 }

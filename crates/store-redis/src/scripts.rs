@@ -1,4 +1,4 @@
-//! Scripts that run in Redis. A script is called by its digest, and is reloaded if the server no longer has it.
+//! Scripts that run in Redis. A script is called by its digest, and is reloaded if the server does not have it.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -199,7 +199,7 @@ fn without_comments(code: &str) -> String {
         .collect()
 }
 
-/// Lines of a script: a top-level function with its name, or the lines before the next function.
+/// Lines of a script: either a top-level function and its name, or other lines up to the next function.
 struct Piece<'a> {
     name: Option<&'a str>,
     lines: Vec<&'a str>,
@@ -255,7 +255,7 @@ fn pieces(code: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Inlines constants. A local variable costs time whenever a script is called, and again in each function that uses it.
+/// Inlines constants, because a local variable costs time in each call of a script and in each function that uses it.
 fn fold(code: &str) -> String {
     let mut constants = HashMap::new();
     let mut folded = String::with_capacity(code.len());
@@ -290,7 +290,7 @@ fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
     are_constants.then(|| names.split(", ").zip(values.split(", ")))
 }
 
-/// Returns the commands that load all scripts. They are cached, because each new connection sends them.
+/// Returns the commands that load all scripts. The commands are cached, because each new connection sends them.
 pub(super) fn load_all() -> &'static [Command] {
     static LOADS: OnceLock<Vec<Command>> = OnceLock::new();
     let load = |code: &String| {
@@ -306,7 +306,7 @@ fn codes() -> &'static [String] {
     CODES.get_or_init(|| ALL.iter().map(|script| script.code()).collect())
 }
 
-/// Returns the digests of all scripts. Redis identifies scripts by SHA-1; security does not depend on the digest.
+/// Returns the digests of all scripts. Redis requires SHA-1 digests; security does not depend on them.
 fn digests() -> &'static [String] {
     static DIGESTS: OnceLock<Vec<String>> = OnceLock::new();
     let digest = |code: &String| redis::Script::new(code).get_hash().into();

@@ -6,9 +6,9 @@ use super::{BUCKETS, KeyNames, Script};
 use threadkeep_store::StoreError;
 
 const VERSION_MIN: (u64, u64) = (6, 2);
-/// Version of the thread layout: see `lua/shared/prelude.lua`. Version 1 had no grace period and no events.
+/// Version of the thread layout: see `lua/shared/prelude.lua`. Version 1 did not have a grace period or events.
 const LAYOUT: u32 = 2;
-/// Maximum size of a value in a packed hash that docs/redis.md recommends.
+/// Maximum size of a value in a packed hash, as recommended in docs/redis.md.
 const PACKED_VALUE_BYTES: usize = 2_048;
 
 /// Checks the version, the eviction policy and the layout. Warns about settings that can cause data loss.
@@ -31,7 +31,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Logs a message if Redis does not pack hashes with values of [`PACKED_VALUE_BYTES`]. A failed probe is not an error.
+/// Logs a message if Redis does not pack hashes with values of [`PACKED_VALUE_BYTES`]. Ignores a failed probe.
 async fn report_costly_hashes(calls: &Calls<'_>, names: &KeyNames) {
     let mut probe = Script::ProbePacking.call(1);
     probe.arg(names.packing_probe()).arg(PACKED_VALUE_BYTES);
@@ -55,7 +55,8 @@ fn check_server(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Warns if too few replicas are attached. More may connect later. Until then, each write reports missing replicas.
+/// Warns if too few replicas are attached. Does not fail, because more replicas may connect later. Until then, each
+/// write reports missing replicas.
 fn warn_of_few_replicas(info: &str, wanted: u16) {
     let attached = replicas(info);
     if attached < wanted {

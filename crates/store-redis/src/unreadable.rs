@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use threadkeep_domain::Position;
 use threadkeep_store::StoreError;
 
-/// Skips and counts unreadable records, so that one unreadable record does not hide the others from readers.
+/// Skips and counts unreadable records, so that readers can read the other records in a list.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     skipped: AtomicU64,
-    /// For each bucket, the position up to which unreadable events have been reported in the server log. Several
-    /// readers read the end of an event log repeatedly, but each unreadable event must be reported only once.
+    /// For each bucket, the position of the last unreadable event that was reported in the server log. Readers read the
+    /// same events repeatedly, but each unreadable event must be reported only once.
     events: Mutex<HashMap<u16, Position>>,
 }
 

@@ -8,12 +8,12 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 
-/// Number of buckets that are checked together. Redis serves no other client while it checks them. All buckets are
-/// checked once a second, which takes 4 ms in total.
+/// Number of buckets that are checked together. Meanwhile, Redis does not serve other clients. Checking all buckets
+/// takes 4 ms in total, once a second.
 const BUCKET_BATCH: usize = 16;
 const SWEEP_BATCH: usize = 100;
-/// Approximate number of events per call. A call takes Redis 0.1 ms for typical events, and 30 ms for the largest ones,
-/// which name keys of 64 KiB.
+/// Approximate maximum number of events that one call deletes. A call takes Redis 0.1 ms for typical events, and 30 ms
+/// for the largest events, which name keys of 64 KiB.
 const TRIMMED_MAX: usize = 5_000;
 
 #[async_trait]
@@ -92,7 +92,7 @@ impl Upkeep for RedisStore {
             }
             remaining = more;
         }
-        // namespaces belong to no bucket, so only the replica that maintains bucket 0 ends them
+        // namespaces do not belong to a bucket, so only the replica that maintains bucket 0 ends idle namespaces
         if buckets.contains(&0) {
             self.end_idle().await?;
         }
@@ -151,7 +151,7 @@ impl RedisStore {
             cmd.arg(text(name)?);
         }
         let mut cmds = vec![cmd];
-        // removes stale members, which would otherwise be found again in each pass
+        // removes unreadable members, which would otherwise be found again in each pass
         for (name, _) in unreadable {
             let mut cmd = command("ZREM");
             cmd.arg(&keys.archives).arg(bytes(name)?);

@@ -4,8 +4,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer for deadlines that are moved often and rarely pass. Resets the runtime's timer only if it has fired or must
-/// fire earlier.
+/// A timer for deadlines that are moved often and rarely pass. Resets the runtime's timer only after it has fired, or
+/// if it must fire earlier.
 #[derive(Debug, Default)]
 pub struct Alarm {
     sleep: Option<Pin<Box<Sleep>>>,

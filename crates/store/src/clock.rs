@@ -4,8 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use threadkeep_domain::millis;
 
-/// A wall clock that never jumps. Starts at the system time, and then follows the monotonic clock. Clones share the
-/// offset that tests set.
+/// A wall clock that never jumps. Starts at the system time, and then follows the monotonic clock. Tests can add an
+/// offset, which all clones share.
 #[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
@@ -30,8 +30,8 @@ impl Clock {
         self.start_ms + millis(self.start.elapsed()) + self.ahead_ms()
     }
 
-    /// Returns the system time plus the offset. Use it to compare clocks, not to measure durations. The system time
-    /// jumps when the system clock is set, and advances while the machine sleeps.
+    /// Returns the system time plus the offset. Use it to compare clocks, but not to measure durations, because the
+    /// system time jumps when the system clock is set, and advances while the machine sleeps.
     pub fn system_ms(&self) -> u64 {
         since_epoch_ms() + self.ahead_ms()
     }

@@ -9,8 +9,8 @@ pub enum StoreError {
     /// sent](super::CallRejected).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store has no memory left for the write. The write had no effect. Reads still succeed, and so do writes that
-    /// free memory.
+    /// The store does not have enough memory for the write, which had no effect. Reads still succeed, and so do writes
+    /// that free memory.
     #[error("the store is full")]
     Full,
     /// The connection ended after the call was sent. The outcome is unknown.
@@ -19,7 +19,7 @@ pub enum StoreError {
     /// The store did not answer before the deadline. The call may have taken effect, or may still take effect.
     #[error("the store did not answer within {0} ms")]
     Timeout(u64),
-    /// The write took effect, but too few replicas confirmed it in time.
+    /// The write took effect, but too few replicas confirmed it before the timeout.
     #[error("{confirmed} of {wanted} replicas confirmed the write in time")]
     Unconfirmed {
         /// Replicas that confirmed.

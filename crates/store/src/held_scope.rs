@@ -159,7 +159,7 @@ impl HeldScope {
         self.document.history().summary()
     }
 
-    /// Summarizes the history for a list of threads. Includes the first `opening` items.
+    /// Summarizes the history for a list of threads. Includes the values of up to `opening` of the oldest items.
     pub fn preview(&self, opening: usize) -> HistoryPreview {
         let history = self.document.history();
         let oldest = history.read(0, false, opening);
@@ -265,7 +265,7 @@ impl ScopeDone {
     }
 }
 
-/// Returns the keys as a JSON array, or `None` if they exceed the limits of an event.
+/// Returns the keys as a JSON array, or `None` if they exceed the limits for keys in an event.
 fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
     let names = Json::from_strings(&texts);

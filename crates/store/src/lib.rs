@@ -95,9 +95,9 @@ impl<T> Found<T> {
 pub enum StateBody {
     /// Compact JSON text.
     Text(Bytes),
-    /// Compact JSON text whose compressed form the store accepts through [`Store::keep_compressed`].
+    /// Compact JSON text. The caller may pass its compressed form to [`Store::keep_compressed`].
     Compressible(Bytes),
-    /// The text compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
+    /// The compact JSON text, compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
     Gzip(Bytes),
 }
 
@@ -161,7 +161,7 @@ pub struct Rotated {
 /// A store of threads.
 ///
 /// A read or write of a living thread atomically sets its expiry to now + TTL, unless [`Reader::touch`] is false. Once
-/// a thread has expired by the store's clock, it reads as if it had never been written.
+/// a thread has expired by the store's clock, it appears as if it had never been written.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the whole state as compact JSON with its keys in bytewise order, or `None` if the thread does not exist.
@@ -192,7 +192,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError>;
 
-    /// Returns the values of `keys` from one version, each as compact JSON.
+    /// Returns the values of `keys`, all from the same version, each as compact JSON.
     async fn get_values(
         &self,
         id: &ThreadId,
@@ -200,7 +200,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
 
-    /// Returns one value, or a slice of it if it is an array.
+    /// Returns one value, or the requested slice if the value is an array.
     async fn get_value(
         &self,
         id: &ThreadId,
@@ -231,19 +231,19 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
-    /// Applies a write atomically, and creates the thread if it does not exist. Returns only once an accepted write has
-    /// been stored. A refused write changes nothing. After a store error, the write may have taken effect: see
-    /// [`StoreError::is_ambiguous`].
+    /// Applies a write atomically, and creates the thread if it does not exist. If the write is accepted, returns only
+    /// after it has been stored. A refused write changes nothing. After a store error, the write may have taken effect:
+    /// see [`StoreError::is_ambiguous`].
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError>;
 
-    /// Ends a thread and leaves a tombstone, atomically. Has no effect if the thread does not exist.
+    /// Ends a thread and blocks its id with a tombstone, atomically. Has no effect if the thread does not exist.
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError>;
 
     /// Moves a thread to a new random id, atomically, with its state, scope, history, checkpoints, owner, turn and
     /// remembered answers. The old id keeps the archives of earlier lives and becomes a tombstone that rejects every
     /// write. Logs a `thread.rotated` event.
     ///
-    /// A repeated request with the same idempotency key gets the first answer, under both the old and the new id.
+    /// A repeated request with the same idempotency key gets the first answer, with either the old or the new id.
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
 
     /// Checks that the store answers and accepts writes. Fails if the store is full, read-only or a replica. If there

@@ -5,12 +5,12 @@
 pub struct SortedPart<T> {
     /// The items, in order.
     pub items: Vec<T>,
-    /// The last position that was read; `None` at the end of the source.
+    /// The last position that was read; `None` if the source was read to its end.
     pub read_to: Option<T>,
 }
 
 /// Merges parts into a page of up to `limit` items, and returns the next cursor. The page ends at the smallest
-/// `read_to`, so it can be short or empty before the end of the list.
+/// `read_to`, so even a page that is not the last may be short or empty.
 pub fn merge<T: Ord + Clone>(parts: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
     let end = parts.iter().filter_map(|run| run.read_to.clone()).min();
     let mut items: Vec<T> = parts.into_iter().flat_map(|run| run.items).collect();

@@ -32,7 +32,7 @@ impl PassingScope {
         }
     }
 
-    /// Ignores poisoning, because a panic under the lock leaves no partial write.
+    /// Locks the scope. Ignores poisoning, because a panic while the scope is locked does not leave a partial write.
     fn held(&self) -> MutexGuard<'_, HeldScope> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

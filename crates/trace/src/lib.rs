@@ -1,8 +1,8 @@
 //! Holds the context of a request: its trace, and how its time is spent.
 //!
 //! The context is task-local, so functions need not pass it on. For example, a store reads the trace when it logs an
-//! event. A request that is neither traced nor timed has no context. In that case, a lookup costs only one access to a
-//! thread-local variable.
+//! event. A request that is neither traced nor timed has no context, so looking up its context costs only one access
+//! to a thread-local variable.
 
 mod span;
 mod spent;
@@ -32,7 +32,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Builds the context for a request that began at `started`. Its events and deliveries inherit `parent`.
+    /// Builds the context for a request that began at `started`. The request's events and deliveries inherit `parent`.
     #[must_use]
     pub fn new(parent: Option<TraceParent>, started: Instant) -> Arc<Self> {
         Arc::new(Self {

@@ -4,7 +4,7 @@ use threadkeep_domain::TraceParent;
 
 /// A finished part of the work in a trace. Names and attributes follow the semantic conventions of OpenTelemetry.
 ///
-/// Spans contain no state, no complete thread ids and no paths.
+/// Spans never contain state, complete thread ids or paths.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     pub context: TraceParent,

@@ -23,7 +23,7 @@ pub struct Times {
     pub rest: Duration,
 }
 
-/// One clock per phase. A request runs on one thread at a time, so the clocks need no memory ordering.
+/// One clock per phase. The clocks use relaxed atomic operations, because a request runs on one thread at a time.
 #[derive(Debug)]
 pub(super) struct Clocks {
     started: Instant,

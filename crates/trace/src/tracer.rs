@@ -45,8 +45,8 @@ impl Tracer {
         (Self(Arc::new(shared)), spans)
     }
 
-    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded, which
-    /// depends on the sampling flag of `parent`, or on the ratio for new traces.
+    /// Starts a span in the trace of `parent`, or in a new trace. Returns `None` if the trace is not recorded. This
+    /// depends on the sampling flag of `parent` or, for a new trace, on the sampling ratio.
     #[must_use]
     pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
         let (span_context, parent) = match parent {

@@ -29,8 +29,8 @@ pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
     }
 }
 
-/// Adds an empty message to an answer that has neither a message nor a call. Fails if an answer without text or calls
-/// ended normally, unless `may_be_silent` is true.
+/// Fails if an answer ended normally without text or calls, unless `may_be_silent` is true. Otherwise, adds an empty
+/// message if the answer has neither a message nor a call.
 pub(super) fn ensure_message(
     mut answer: ModelAnswer,
     may_be_silent: bool,

@@ -6,10 +6,10 @@ const MAX_BYTES: usize = 64;
 /// Bytes reserved for a numeric suffix.
 const SUFFIX_BYTES: usize = 12;
 
-/// Maps each text to a unique text that consists only of `A-Za-z0-9_-`.
+/// Maps each string to a unique string that consists only of `A-Za-z0-9_-`.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Encoded texts by original text. `original` is the inverse map.
+    /// Encoded strings by original string. `original` is the inverse map.
     sent: HashMap<String, String>,
     original: HashMap<String, String>,
     /// The last suffix number used for each prefix.
@@ -38,7 +38,7 @@ impl Names {
         sent
     }
 
-    /// Returns the original text for a text that was sent upstream, or `sent` itself if it is unknown.
+    /// Returns the original of a string that was sent upstream, or `sent` itself if the original is unknown.
     pub(super) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
         self.original.get(sent).map_or(sent, String::as_str)
     }

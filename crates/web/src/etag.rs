@@ -4,7 +4,7 @@ use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
 use threadkeep_domain::Stamp;
 
 const LIFE_DIGITS: usize = 16;
-/// Maximum length of an entity tag: two quotes, a version of up to 20 digits, a hyphen, and a life.
+/// Maximum length of an entity tag: two quotes, a version of up to 20 digits, a hyphen, and a thread's random life id.
 const ETAG_BYTES_MAX: usize = 2 + 20 + 1 + LIFE_DIGITS;
 
 /// Header with the bare version, for clients behind proxies that change entity tags.

@@ -46,7 +46,7 @@ async fn reload(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), S
     }
     for endpoint in &inner.settings.endpoints {
         if inner.delivery(&endpoint.id).is_none() {
-            // `Webhooks::create` has already opened the consumers of endpoints that were created through the API
+            // `Webhooks::create` opens the consumers of other endpoints, which are created through the API
             let consumer = endpoint.id.consumer();
             inner.events.open_consumer(&consumer).await?;
         }

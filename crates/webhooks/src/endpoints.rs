@@ -17,10 +17,10 @@ use threadkeep_events::{Events, ParkedPage, PendingList};
 const ENDPOINTS_MAX: usize = 100;
 /// Maximum number of attempts to change an endpoint while other clients are changing the same endpoint.
 const CHANGE_ATTEMPTS_MAX: usize = 10;
-/// How long thread changes are logged for a new endpoint that subscribes to them. Each delivery extends this time.
+/// How long thread changes are logged after an endpoint subscribes to them. Its consumer then extends this time.
 const WATCH_LIFETIME: Duration = Duration::from_secs(90);
 
-/// The endpoints of the deployment, and the deliveries by this replica. Clones share both.
+/// The endpoints of the deployment, and the deliveries by this replica. Clones share the same endpoints and deliveries.
 #[derive(Debug, Clone)]
 pub struct Webhooks(pub(super) Arc<Inner>);
 
@@ -136,7 +136,7 @@ impl Webhooks {
         }
         let events = &self.0.events;
         let existed = events.backend().delete_record(KIND, id.as_str()).await?;
-        // if an earlier deletion was interrupted here, the endpoint is missing but its consumer still exists
+        // drops the consumer even if the endpoint is missing, because an earlier deletion may have stopped here
         events.drop_consumer(&id.consumer()).await?;
         self.0.changed.notify_one();
         match existed {
@@ -163,7 +163,7 @@ impl Webhooks {
         Ok(self.0.events.parked(&consumer, after, limit).await?)
     }
 
-    /// Redelivers the failed events in `only`, or all failed events if `only` is `None`. Returns their number.
+    /// Redelivers the failed events in `only`, or all failed events if `only` is `None`. Returns the number of events.
     pub async fn replay(
         &self,
         id: &WebhookId,

@@ -1,9 +1,9 @@
 //! Delivers events to webhooks, which are HTTP endpoints. Deliveries are signed as [Standard
 //! Webhooks](https://www.standardwebhooks.com) specifies.
 //!
-//! Each endpoint has its own durable consumer, so a slow or unavailable endpoint does not delay others. Endpoints come
-//! from the settings, or are created through the API and stored. Each replica polls the store for endpoints every two
-//! seconds.
+//! Each endpoint has its own durable consumer, so a slow or unavailable endpoint does not delay deliveries to other
+//! endpoints. Endpoints come from the settings, or are created through the API and stored. Each replica polls the store
+//! for endpoints every two seconds.
 
 mod delivery;
 mod dispatcher;

@@ -4,10 +4,10 @@ use super::Secret;
 
 /// How long deliveries are also signed with a former secret, for receivers that do not have the new secret yet.
 const FORMER_SECRET_TTL_MS: u64 = 86_400_000;
-/// Maximum number of former secrets that deliveries are signed with. Each additional secret makes the header longer.
+/// Maximum number of former secrets that deliveries are signed with. Each secret adds a signature to the header.
 const FORMER_SECRETS_MAX: usize = 4;
 
-/// The current secret of an endpoint, and the former secrets that deliveries are still signed with.
+/// The current secret of an endpoint, and the former secrets that deliveries are also signed with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     current: Secret,

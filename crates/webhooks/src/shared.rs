@@ -17,7 +17,7 @@ pub struct WebhookSettings {
     pub endpoints: Vec<Endpoint>,
     /// True if deliveries may connect to private addresses.
     pub allow_private: bool,
-    /// Records the deliveries of traced events. `None` if no spans are exported.
+    /// Records deliveries of events that belong to a trace. `None` if spans are not exported.
     pub tracer: Option<Tracer>,
     /// Interval between polls for endpoints that other replicas have changed.
     #[doc(hidden)]

@@ -17,7 +17,7 @@ pub struct EndpointUrl {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointUrlError {
-    /// The text is too long, or is not a URL with a host.
+    /// The string is too long, or is not a URL with a host.
     #[error("it must be an absolute URL of at most 2,048 bytes")]
     Malformed,
     #[error("its scheme must be http or https")]
@@ -63,7 +63,7 @@ impl FromStr for EndpointUrl {
         if text.len() > URL_BYTES_MAX || text.contains(is_stripped) {
             return Err(EndpointUrlError::Malformed);
         }
-        // the parser would use the path of `http:///path` as the host
+        // checks for a host before parsing, because the parser would use the path of `http:///path` as the host
         let (_, rest) = text.split_once(':').ok_or(EndpointUrlError::Malformed)?;
         let has_host = |rest: &str| !rest.starts_with(['/', '\\']);
         let names_a_host = rest.strip_prefix("//").is_some_and(has_host);

@@ -44,7 +44,7 @@ impl Account {
         lock(&self.inner).findings.clone()
     }
 
-    /// Counts the results of comparing one list with its pushes, and notes each fault as a finding.
+    /// Counts the results of comparing a list with the pushes to it, and notes each fault as a finding.
     pub(crate) fn settle(&self, scenario: &'static str, thread: &str, comparison: &Comparison) {
         self.count(|tally| tally.pushes.add(comparison));
         let note = |kind, detail: String| {

@@ -26,7 +26,7 @@ pub(crate) struct Report {
     users: usize,
     /// Time in RFC 3339, UTC.
     started: String,
-    /// Time from the first request to the last request, including the verification.
+    /// Duration of the whole run, including the verification.
     seconds: f64,
     verdict: Verdict,
     reasons: Vec<String>,
@@ -80,7 +80,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<(), LoadError> {
     fs::create_dir_all(directory).map_err(|error| LoadError::Report(directory.to_owned(), error))
 }
 
-/// Returns the path of the load library's measurements file, which is deleted after the page has been written.
+/// Returns the path of the load library's measurements file, which is deleted after the HTML report is written.
 pub(crate) fn measured_in(args: &Args) -> PathBuf {
     let name = format!(".{}.measured.json", args.scenario.name());
     args.report.join(name)

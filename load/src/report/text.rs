@@ -3,7 +3,7 @@ use std::fmt::{Display, Formatter, Result};
 use super::Report;
 use crate::verdict::Verdict;
 
-/// Maximum number of findings in the text. The JSON file lists more.
+/// Maximum number of findings in the text report. The JSON file lists more findings.
 const FINDINGS_MAX: usize = 10;
 
 impl Display for Report {

@@ -1,4 +1,4 @@
-//! Simulates a chat page that has a cookie, pushes into a window, and shows the newest messages.
+//! Simulates a browser with a cookie that pushes messages to a list of limited length, and reads the newest messages.
 
 use reqwest::{Client, ClientBuilder, Method};
 
@@ -13,7 +13,7 @@ use crate::thread_ref::ThreadRef;
 
 const WINDOW: usize = 50;
 const TAIL: usize = 20;
-/// Number of turns per visitor. Large enough for messages to drop out of the window.
+/// Number of conversation turns per visitor, which is large enough for messages to drop out of the window.
 const TURNS: u32 = 60;
 
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Agent for Chat {
         let Some(story) = self.story.take() else {
             return;
         };
-        // if the story could not be closed, the cookie jar may still contain the thread's id
+        // if closing failed, replaces the client, because its cookie jar may still contain the thread's id
         if !story.close(http).await
             && let Some(client) = Self::client(http.run)
         {

@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::state::Op;
 use crate::story::{Ended, Story, quoted};
 
-/// Number of keys, and size of each value in bytes. The total size is 320 KiB.
+/// Number of keys, and size of each value in bytes. The values have a total size of 320 KiB.
 const DOCUMENTS: u32 = 20;
 const DOCUMENT_BYTES: usize = 16 * 1024;
 /// Size of a value that, together with the other values, exceeds the limit of 1,048,576 bytes for a state.
@@ -157,7 +157,7 @@ async fn patch(story: &mut Story, http: &mut Http<'_>, number: u32) -> Result<()
     story.write(http, &ask.once(http.run), ops, None).await
 }
 
-/// Sends a write that exceeds the size limit. The next read verifies that nothing changed.
+/// Sends a write that exceeds the size limit, and expects a rejection. The next read verifies that nothing changed.
 async fn write_too_large_value(story: &mut Story, http: &mut Http<'_>) -> Result<(), Ended> {
     let value = quoted(&"x".repeat(TOO_LARGE_BYTES));
     let mut after = story.state().clone();

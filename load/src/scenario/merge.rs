@@ -1,4 +1,4 @@
-//! A back end that only writes. It sends merges of several operations each, and repeats some of them.
+//! Simulates a back end that only writes. It sends merges of several operations each, and repeats some of the merges.
 
 use reqwest::Method;
 

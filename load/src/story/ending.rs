@@ -10,8 +10,8 @@ use crate::http::Http;
 use crate::push_id::{PushId, PushValueError};
 
 impl Story {
-    /// Compares the content with the writes, and destroys the thread. Returns whether the thread was destroyed and, if
-    /// answers name threads, the client received a new id.
+    /// Compares the content with the writes, and destroys the thread. Returns true if the thread was destroyed. If
+    /// answers contain thread ids, the answer must also contain a new id.
     pub(crate) async fn close(mut self, http: &mut Http<'_>) -> bool {
         if !self.is_written {
             // the id of the thread may be unknown
@@ -40,7 +40,7 @@ impl Story {
         http.ask_once(&ask, check).await.is_ok()
     }
 
-    /// Compares the stored content with the writes. Returns false if the content could not be read.
+    /// Checks the stored state against the expected state. Returns false if the stored state could not be read.
     async fn verify(&mut self, http: &mut Http<'_>, id: &str) -> bool {
         // any replica can read the thread
         let thread_ref = self.thread_ref.for_any_replica();

@@ -1,4 +1,4 @@
-//! A thread with one writer that predicts each answer byte for byte.
+//! A thread with a single writer, so that the load test can predict each answer byte for byte.
 
 mod ending;
 
@@ -18,7 +18,7 @@ use crate::thread_ref::{SignedId, ThreadRef};
 
 pub(crate) const LIST: &str = "messages";
 
-/// Error of a story that cannot continue, because its content is unknown or wrong. Close it and start a new one.
+/// Error for a story (a thread with one writer) that cannot continue, because its content is unknown or wrong.
 #[derive(Debug)]
 pub(crate) struct Ended;
 
@@ -54,7 +54,7 @@ impl Story {
         }
     }
 
-    /// Creates a thread with a state. If `by_id` is true and there is an API key, later requests use the thread's id.
+    /// Creates a thread. If `by_id` is true and there is an API key, later requests use its id without a signature.
     pub(crate) async fn create(
         http: &mut Http<'_>,
         first: &[Op],
@@ -106,7 +106,7 @@ impl Story {
         Ask::of(method, name, &self.thread_ref, path)
     }
 
-    /// Sends a write. The answer must match the result of applying `ops` to the expected state.
+    /// Sends a write, and checks that the answer matches the result of applying `ops` to the expected state.
     pub(crate) async fn write(
         &mut self,
         http: &mut Http<'_>,
@@ -118,7 +118,7 @@ impl Story {
         let results: Vec<_> = ops.iter().map(|op| after.apply(op)).collect();
         let size = after.size();
         let this = &*self;
-        // even if the rest of the answer is wrong, findings must name the thread
+        // keep the id even if a later check fails, because findings must name the thread
         let received = OnceLock::new();
         let check = |answer: &Answer| {
             answer.expect(200)?;
@@ -169,7 +169,7 @@ impl Story {
         }
     }
 
-    /// Sends an acknowledged write again. The service must not execute the write twice.
+    /// Sends an acknowledged write again, and checks that the service does not execute the write twice.
     pub(crate) async fn repeat(&mut self, http: &mut Http<'_>, ask: &Ask) -> Result<(), Ended> {
         http.run.account.count(|tally| tally.repeats += 1);
         let this = &*self;
@@ -183,7 +183,7 @@ impl Story {
         self.end_if_wrong(outcome)
     }
 
-    /// Sends a read. The answer must have the version of the last write.
+    /// Sends a read, and checks that the answer contains the version after the last write.
     pub(crate) async fn read(
         &mut self,
         http: &mut Http<'_>,
@@ -266,7 +266,7 @@ fn id_from_answer(thread_ref: &ThreadRef, answer: &Answer) -> Result<Option<Sign
     }
 }
 
-/// Checks the result of each operation. A merge returns a list of results; other writes return a single result.
+/// Checks the results of a write: a list for a merge, no results for a merge patch, and one result for other writes.
 fn check_results(receipt: &Receipt, expected: &[OperationResult]) -> Result<(), Wrong> {
     match (&receipt.results, expected) {
         (Some(results), expected) => same("results of a merge", &results[..], expected),

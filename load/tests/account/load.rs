@@ -13,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) page: String,
 }
 
-/// Maximum duration of a run. Even half a core needs only a few seconds to meet the conditions of the tests.
+/// Maximum duration of a run, in seconds. Most machines need only a few seconds to meet the conditions of the tests.
 const SECONDS_MAX: u32 = 64;
 
-/// Repeats the load test until `is_enough` returns true. Because machines differ in speed, each run lasts twice as long
-/// as the previous one. Panics if any run but the last finds a fault.
+/// Repeats the load test until `is_enough` returns true or a run lasts `SECONDS_MAX`. Each run lasts twice as long as
+/// the previous one, for slow machines. Panics if any run except the last finds a fault.
 pub(crate) fn load_until(
     server: &Server,
     scenario: &str,
@@ -36,14 +36,14 @@ pub(crate) fn load_until(
     }
 }
 
-/// Runs a scenario for `seconds`. Writes the report to the directory `name`.
+/// Runs a scenario for `seconds` seconds, and writes the report to the directory `name`.
 fn load(server: &Server, scenario: &str, name: &str, seconds: u32, flags: &[&str]) -> Outcome {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_threadkeep-load"))
         .env_clear()
         .args(["--host", &server.url(), "--users", "12"])
         .args(["--scenario", scenario, "--seconds", &seconds.to_string()])
-        // the test must not fail just because the machine is busy for a few seconds
+        // a long timeout, so that the test does not fail if the machine is busy for a few seconds
         .args(["--timeout-ms", "30000"])
         .arg("--report")
         .arg(&directory)

@@ -1,4 +1,4 @@
-//! Tests the load test by running it against a correct service, and against services with rare faults.
+//! Tests that the load test accepts a correct service, and that it detects rare faults in other services.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot continue should panic"
@@ -58,7 +58,7 @@ fn a_duplicated_push_is_detected() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// The load test learns the id of the new thread only from the answer to the duplicated push, and that answer is wrong.
+/// The new thread's id occurs only in the answer to the duplicated push, and the size in that answer is wrong.
 #[test]
 fn a_duplicated_first_push_is_reported_with_its_thread() {
     let server = Server::start(Fault::DoubleFirst);
@@ -69,7 +69,7 @@ fn a_duplicated_first_push_is_reported_with_its_thread() {
     assert_eq!(outcome.of_pushes("missing"), 0);
 }
 
-/// The push is stored, but the client gets no answer, or gets an answer only after a retry with its idempotency key.
+/// The push is stored, but the client gets a 503 response. A retry with the same idempotency key may succeed.
 #[test]
 fn an_unanswered_push_is_not_a_fault() {
     let server = Server::start(Fault::Mute);

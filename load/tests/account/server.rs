@@ -78,7 +78,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the call itself sends the command; the returned future only waits for the server to stop
+        // `stop` sends the command immediately; the future that it returns only waits for the server to stop
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
             drop(thread.join());

@@ -1,14 +1,14 @@
-/// Maximum size of a request head, because actix panics on a header name of 65,536 bytes. Heads between the documented
-/// limit of 32 KiB and this one are rejected with a problem object.
+/// Maximum size of a request head. Prevents a panic in actix if a header name has 65,536 bytes. Heads between 32 KiB,
+/// the documented limit, and this maximum are rejected with a problem object.
 const HEAD_BYTES_MAX: usize = 65_535;
-/// Maximum size of a header field that determines where a request ends. Also the maximum number of bytes that are kept
-/// from an unfinished line.
+/// Maximum size of a header field that determines where a request ends, such as `content-length`. Also the maximum
+/// number of bytes that are stored from an unfinished line.
 const FIELD_BYTES_MAX: usize = 256;
 
 /// Finds the end of each request in the bytes of a connection, by the same rules as actix.
 ///
-/// actix parses the bytes again, and rejects malformed requests. If this parser and actix disagree, bytes are held back
-/// until the request or the connection times out.
+/// actix parses the bytes again, and rejects malformed requests. If this parser and actix disagree about the end of a
+/// request, bytes are held back until the request or the connection times out.
 #[derive(Debug)]
 pub(super) enum Framing {
     Head(Head),
@@ -101,10 +101,15 @@ impl Framing {
     pub(super) fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)
     }
+
+    /// Returns whether no byte of a request has arrived.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self, Self::Head(head) if head.bytes == 0)
+    }
 }
 
 impl Head {
-    /// Consumes bytes up to the end of the head. Returns the number of bytes, and whether the head is complete.
+    /// Consumes bytes up to the end of the head. Returns how many bytes, and whether the head is complete.
     fn advance(&mut self, bytes: &[u8]) -> Result<(usize, bool), HeadTooLarge> {
         let mut start = 0;
         let mut is_complete = false;
@@ -131,7 +136,7 @@ impl Head {
         }
     }
 
-    /// Reads a line that ends with `bytes`. Returns whether the head ends with this line.
+    /// Completes the unfinished line with `bytes`. Returns whether this line is the last line of the head.
     fn end_line(&mut self, bytes: &[u8]) -> Result<bool, HeadTooLarge> {
         if self.line_bytes == 0 {
             return self.read(bytes, bytes.len());
@@ -278,7 +283,7 @@ mod tests {
 
     const NEXT: &[u8] = b"HEAD / HTTP/1.1\r\n\r\n";
 
-    /// Feeds `bytes` to the parser in parts of `part_bytes` bytes. Returns the size of the first request.
+    /// Feeds `bytes` to the parser in parts of `part_bytes` bytes. Returns the size of the first request in `bytes`.
     fn end(bytes: &[u8], part_bytes: usize) -> Result<usize, HeadTooLarge> {
         let mut framing = Framing::default();
         let mut end = 0;

@@ -12,10 +12,10 @@ pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without requests after which a connection is parked.
 const PARK_AFTER: Duration = Duration::from_secs(2);
 
-/// Limits the time that the server waits for a client.
+/// Limits the time that the server waits for a client to send bytes.
 ///
-/// actix also limits the time between requests, but not if part of the next head arrived together with the previous
-/// request.
+/// actix also limits the time between requests, but does not apply this limit if the first bytes of a request arrive
+/// together with the previous request.
 #[derive(Debug)]
 pub(super) struct Idleness {
     connection_state: ConnectionState,
@@ -62,22 +62,26 @@ impl Idleness {
         self.update_timer(true);
     }
 
-    /// Restarts the timer, because the client has received only part of its response.
+    /// Restarts the timer. A client that has received only part of its response may not send its next request yet.
     pub(super) fn restart(&mut self) {
         self.waiting = None;
     }
 
-    /// Polls the timer. Returns the end of the keep-alive time when the connection can be parked. Fails when the client
-    /// has been silent for too long.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Instant>> {
+    /// Polls the timer. When the connection has been idle long enough to be parked, returns the end of the keep-alive
+    /// time, if `may_park` is true. Fails when the client has been silent for too long.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        may_park: bool,
+    ) -> Poll<io::Result<Instant>> {
         self.update_timer(false);
         let Some(waiting) = self.waiting else {
             return Poll::Pending;
         };
         let end = waiting.since + self.time_limit(&waiting);
-        let is_between_requests = waiting.requests > 0 && !waiting.has_begun;
+        let may_park = may_park && waiting.requests > 0 && !waiting.has_begun;
         let park = (waiting.since + PARK_AFTER).min(end);
-        if !is_between_requests || park == end {
+        if !may_park || park == end {
             let is_over = self.alarm.poll(cx, end);
             return is_over.map(|()| Err(io::ErrorKind::TimedOut.into()));
         }

@@ -4,17 +4,17 @@ use tokio::io::ReadBuf;
 
 use super::framing::{Framing, HeadTooLarge};
 
-/// Maximum number of bytes per round. The buffer of the actix dispatcher grows to the size of a round and never
-/// shrinks. This size hardly slows down large bodies.
+/// Maximum number of bytes that the actix dispatcher gets per round. The dispatcher's buffer grows to this size and
+/// never shrinks, so the maximum is small. It hardly slows down large bodies.
 const ROUND_BYTES_MAX: usize = 16_384;
 
 /// Passes the bytes of a client to the actix dispatcher, one request at a time. In each round, the dispatcher gets up
 /// to [`ROUND_BYTES_MAX`] bytes, and handles them before the next round.
 ///
-/// Before it answers, the dispatcher decodes all bytes that it has read. A client that pipelines could therefore fill
-/// the memory with thousands of requests. The dispatcher also encodes each response for the method, version and
-/// `connection` header of the last decoded request. For both reasons, the dispatcher gets no bytes of the next request
-/// until it has written the response.
+/// Before the dispatcher answers a request, it decodes all bytes that it has read. A client that does not wait for
+/// answers could therefore fill the memory with thousands of requests. The dispatcher also encodes each response for
+/// the method, version and `connection` header of the last decoded request. For both reasons, the dispatcher does not
+/// get bytes of the next request until it has written the response.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     round_bytes: usize,
@@ -31,9 +31,15 @@ impl Intake {
         ROUND_BYTES_MAX.saturating_sub(self.round_bytes)
     }
 
-    /// Returns whether a whole request was passed on. Further bytes are held back until [`Self::begin_request`].
+    /// Returns whether a whole request was passed to the dispatcher. Later bytes are held back until
+    /// [`Self::begin_request`].
     pub(super) fn is_complete(&self) -> bool {
         self.framing.is_complete()
+    }
+
+    /// Returns whether all passed requests were complete, and no byte of the next request has arrived.
+    pub(super) fn is_between_requests(&self) -> bool {
+        (self.framing.is_complete() || self.framing.is_new()) && !self.has_backlog()
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -50,7 +56,7 @@ impl Intake {
         !self.backlog.is_empty()
     }
 
-    /// Passes on bytes from the backlog. After [`HeadTooLarge`], the connection must be closed.
+    /// Copies bytes from the backlog to `buffer`. After [`HeadTooLarge`], the caller must close the connection.
     pub(super) fn pass_backlog(&mut self, buffer: &mut ReadBuf<'_>) -> Result<(), HeadTooLarge> {
         let count = self
             .backlog
@@ -64,8 +70,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Moves bytes after `start` from the buffer to the backlog if they belong to the next request or round. After
-    /// [`HeadTooLarge`], the connection must be closed.
+    /// Moves bytes of the next request from `buffer` to the backlog. `start` is the offset of the bytes that were just
+    /// read. After [`HeadTooLarge`], the caller must close the connection.
     pub(super) fn pass(
         &mut self,
         buffer: &mut ReadBuf<'_>,
@@ -86,7 +92,7 @@ impl Intake {
 mod tests {
     use super::*;
 
-    /// Passes `bytes` on in reads of up to `part_bytes` bytes. Returns the bytes of each round.
+    /// Passes `bytes` through an [`Intake`] in reads of up to `part_bytes` bytes. Returns the bytes of each round.
     fn rounds(bytes: &[u8], part_bytes: usize) -> Vec<Vec<u8>> {
         let mut intake = Intake::default();
         let mut rest = bytes;

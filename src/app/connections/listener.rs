@@ -26,7 +26,7 @@ use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory};
 
 const BACKLOG: i32 = 1_024;
 /// How long the server continues to read from a connection that it closes in the middle of a request. If the server
-/// closed the connection immediately, the client could lose the response.
+/// stopped reading immediately, the client could lose the response.
 const LINGERING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -129,8 +129,8 @@ impl Listener {
                 async move {
                     let service = Rc::new(http.new_service(()).await?);
                     Ok::<_, ()>(into_service(move |stream: TcpStream| {
-                        // if there is no peer address, the client has already disconnected, and the connection cannot
-                        // be counted
+                        // without a peer address, the client has already disconnected, so the connection is neither
+                        // counted nor served
                         let connection = stream.peer_addr().map(|peer| Connection {
                             outlet: prepare(stream),
                             peer,

@@ -13,23 +13,23 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// Maximum number of bytes that are held per connection. Larger writes go to the system immediately.
+/// Maximum number of bytes that the outbox holds back per connection. Larger writes are sent immediately.
 const HELD_BYTES_MAX: usize = 16_384;
-/// Time limit for the remaining writes and reads of a closing connection.
+/// Time limit for the remaining writes and reads on a closing connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// When all connections together hold this many bytes, the outbox sends them immediately. Otherwise, a client might
-/// have to wait for a hundred others.
+/// When the outbox holds back this many bytes for all connections together, it sends them immediately. Otherwise, a
+/// client might have to wait until responses for a hundred other clients are ready.
 const BATCH_BYTES_MAX: usize = 65_536;
 
-/// Maximum number of closing connections per worker that the server still reads from. They do not count towards the
-/// worker's connection limit, so without this limit clients could keep any number open.
+/// Maximum number of closing connections that a worker still reads from. They do not count towards the worker's
+/// connection limit, so without this maximum, clients could keep any number of them open.
 const LINGERING_MAX: usize = 64;
 
 /// Holds back small writes to a worker's connections until all other ready tasks have run.
 ///
-/// The first response of a batch wakes the reader, such as a proxy on the same machine. The reader is still awake when
-/// the other responses arrive. Without batches, each response would wake the reader, and the reader would take CPU time
-/// from the server to send more requests.
+/// The held writes are then sent as a batch, which wakes the reader, such as a proxy on the same machine, only once.
+/// Without batches, each response would wake the reader, and the reader would take CPU time from the server to send
+/// more requests.
 #[derive(Clone, Default)]
 pub(super) struct Outbox(Rc<Shared>);
 
@@ -77,7 +77,7 @@ impl Outbox {
         outbox
     }
 
-    /// Holds back `bytes`. Returns false if the held bytes of the connection would exceed [`HELD_BYTES_MAX`].
+    /// Holds back `bytes` and returns true, or returns false if the connection would then hold over [`HELD_BYTES_MAX`].
     pub(super) fn hold(&self, outlet: &Rc<Outlet>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
         let held_bytes = outlet.held.get() + bytes.len();
         if held_bytes > HELD_BYTES_MAX {
@@ -133,7 +133,7 @@ impl Outlet {
         })
     }
 
-    /// Parks the connection until `end`: its next request gets a new stream.
+    /// Marks the connection as parked until `end`. Its stream then ends, and its next request gets a new stream.
     pub(super) fn park(&self, end: Instant) {
         self.parked.set(Some(end));
     }
@@ -142,12 +142,12 @@ impl Outlet {
         self.parked.get().is_some()
     }
 
-    /// Returns the end of the keep-alive time if the connection was parked.
+    /// Resumes a parked connection. Returns the end of its keep-alive time, or `None` if the connection was not parked.
     pub(super) fn unpark(&self) -> Option<Instant> {
         self.parked.take()
     }
 
-    /// Waits until the client sends bytes, and leaves them unread. Returns false if the client closed or reset the
+    /// Waits until the client sends bytes, but does not read them. Returns false if the client closed or reset the
     /// connection instead.
     pub(super) async fn has_bytes(&self) -> bool {
         let mut byte = [0];
@@ -162,7 +162,7 @@ impl Outlet {
         self.held.get() > 0
     }
 
-    /// Takes the unsent bytes. The caller must send them before any other bytes.
+    /// Removes and returns the unsent bytes, which the caller must send before any other bytes.
     pub(super) fn take_rest(&self) -> Vec<u8> {
         self.rest.take()
     }
@@ -175,9 +175,9 @@ impl Outlet {
         !self.rest.borrow().is_empty()
     }
 
-    /// Writes the unsent bytes, then reads until the client closes the connection. Without a permit, does not read.
+    /// Writes the unsent bytes, then reads until the client closes the connection. Without `permit`, only writes.
     ///
-    /// Closing a connection with unread bytes would reset it, and the client would lose its response.
+    /// If the server closed a connection with unread bytes, the client would get a reset and could lose its response.
     async fn end(self: Rc<Self>, permit: Option<OwnedSemaphorePermit>) -> io::Result<()> {
         self.write_rest().await?;
         let Some(_permit) = permit else {

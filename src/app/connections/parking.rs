@@ -43,7 +43,7 @@ impl Connection {
             let idleness = Idleness::new(ConnectionState::default(), self.keep_alive);
             let outlet = Rc::clone(&self.outlet);
             let stream = PacedStream::new(outlet, idleness, self.outbox.clone());
-            // in a box, so that a parked connection does not keep the memory of its dispatcher
+            // boxed, so that the memory of the dispatcher is freed while the connection is parked
             Box::pin(service.call((stream, Protocol::Http1, Some(self.peer)))).await?;
             let Some(end) = self.outlet.unpark() else {
                 return Ok(());

@@ -5,13 +5,13 @@ use actix_web::rt::net::TcpStream;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 
-/// How long sent data may remain unacknowledged. An event stream never ends, so without a time limit a stalled client
-/// would occupy its buffers forever.
+/// How long sent data may remain unacknowledged. An event stream does not end by itself, so without a time limit, a
+/// stalled client would occupy its buffers forever.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Makes the system close a connection whose client acknowledges nothing for [`SEND_TIMEOUT`] (`TCP_USER_TIMEOUT`,
-/// `tcp(7)`).
+/// Makes the operating system close a connection if the client does not acknowledge data for [`SEND_TIMEOUT`] (see
+/// `TCP_USER_TIMEOUT` in `tcp(7)`).
 #[cfg(target_os = "linux")]
 pub(super) fn set_send_timeout(stream: &TcpStream) {
     if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(SEND_TIMEOUT)) {

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use threadkeep_http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
-/// The console runs only its own script, and calls only this server. Trusted Types ensure that it inserts only text,
-/// never markup. No page may embed the console in a frame, which prevents clickjacking.
+/// Allows the console to run only its own script, call only this server, and insert only text, not markup (Trusted
+/// Types). No page may embed the console in a frame, to prevent clickjacking.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -81,7 +81,7 @@ impl File {
         })
     }
 
-    /// Serves the file. Browsers revalidate it with its `ETag`, so they load a new version right after a server update.
+    /// Serves the file. Browsers revalidate files with their `ETag`, so they load new versions right after an update.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Prepared { digest, gzip } = self.prepared();
         let body = Encoded::choose(request, Bytes::from_static(self.bytes), || gzip.clone());

@@ -10,8 +10,8 @@ const API_KEY_NAME: &str = "console";
 
 /// One-time links to the console, for a server that has no API keys and listens on a loopback address.
 ///
-/// The server assumes that the person at its terminal is its operator. A link grants the API key of this run. Clones
-/// share the links.
+/// The server prints the links to its terminal, because it assumes that the person there is its operator. A link gives
+/// access to the API key of this run. Clones share the links.
 #[derive(Clone)]
 pub struct ConsoleLinks {
     api_key: Arc<str>,
@@ -37,19 +37,19 @@ impl ConsoleLinks {
         ApiKeys::new([(ApiKey::named(API_KEY_NAME), &*self.api_key)])
     }
 
-    /// Watches the token of the next link. The token changes when the link is used.
+    /// Returns a receiver for the token of the next link. The token changes when the link is used.
     #[must_use]
     pub fn tokens(&self) -> watch::Receiver<String> {
         self.token.subscribe()
     }
 
-    /// Returns the path of the link with `token`. The token is in the fragment, which browsers never send.
+    /// Returns the path of the link with `token`. The token is in the fragment, which browsers never send to servers.
     #[must_use]
     pub fn path(token: &str) -> String {
         format!("/console/#once={token}")
     }
 
-    /// Returns the API key if `token` belongs to the next link. Each token works only once.
+    /// Returns the API key if `token` is the token of the next link. Each token works only once.
     pub(super) fn exchange(&self, token: &str) -> Option<&str> {
         let is_used = self.token.send_if_modified(|current| {
             let matches = bool::from(current.as_bytes().ct_eq(token.as_bytes()));

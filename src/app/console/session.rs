@@ -11,8 +11,8 @@ struct Session<'a> {
     api_key: &'a str,
 }
 
-/// Handles `POST /console/session`. Takes the token of a link from `Authorization: Bearer`, and returns the API key of
-/// this run. Ignores the body.
+/// Handles `POST /console/session`. Reads the token of a one-time link from `Authorization: Bearer`, and returns the
+/// API key of this run. Ignores the body.
 pub(super) async fn open_session(
     request: HttpRequest,
     links: web::Data<Option<ConsoleLinks>>,

@@ -17,8 +17,8 @@ use threadkeep_upstreams::{
 use super::AppError;
 pub(super) use thread::ResponsesThread;
 
-/// Starts the service for model responses, its client for upstreams, and the thread that runs the responses. Fails with
-/// [`AppError::Upstream`] if the client rejects the settings of an upstream.
+/// Starts the service and the thread for model responses, and an HTTP client for model providers (upstreams). Fails
+/// with [`AppError::Upstream`] if the client rejects the settings of an upstream.
 pub(super) fn start(
     backend: &Arc<dyn Backend>,
     server_settings: &Settings,

@@ -4,7 +4,7 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// Nice value of this thread. Its priority is lower, because a model response mostly waits for the model.
+/// Nice value of the thread for model responses. The thread has a low priority, because it mostly waits for models.
 ///
 /// When all threads are busy, this thread still gets a tenth of the CPU time that any other thread gets.
 #[cfg(target_os = "linux")]

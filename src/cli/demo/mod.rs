@@ -1,5 +1,5 @@
 //! The command `threadkeep demo`: an in-memory server with threads of two owners, clients that keep writing to a
-//! thread, and a model that needs no API key.
+//! thread, and a model that does not need an API key.
 
 mod browser;
 mod model;
@@ -72,7 +72,7 @@ fn settings(model: &Upstream, flags: BTreeMap<String, String>) -> Result<Setting
     Ok(Settings::parse(layers.merge()?)?)
 }
 
-/// Returns the address that the documentation uses, or an address with any free port if that address is in use.
+/// Returns the address that the documentation uses, or any free port (port 0) if that address is in use.
 fn free_address() -> &'static str {
     match TcpListener::bind(DEFAULT_ADDRESS) {
         Ok(_) => DEFAULT_ADDRESS,
@@ -80,8 +80,7 @@ fn free_address() -> &'static str {
     }
 }
 
-/// Prints commands to try, with the API key of this run. The key may be shown, because only this machine can reach the
-/// server.
+/// Prints example commands with the API key of this run. This is safe, because only this machine can reach the server.
 fn print(server: &str, api_key: &str) -> Result<(), CliError> {
     let model = model::NAME;
     let text = format!(

@@ -1,4 +1,4 @@
-//! The scripted model of the demo. It calls a tool whenever it is asked to remember something.
+//! A model for the demo. It gives scripted answers, and calls a tool when it is asked to remember something.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream};
 
 pub(super) const NAME: &str = "demo";
-/// Maximum number of requests that the model keeps. Without a limit, its memory use would grow.
+/// Maximum number of past requests that the model stores. Without a maximum, its memory use would grow.
 const KEPT_REQUESTS_MAX: usize = 16;
-/// Size of each piece of a streamed answer. The pauses between pieces imitate the speed of a real model.
+/// Size of each piece of a streamed answer, in bytes. The pauses between pieces imitate the speed of a real model.
 const PIECE_BYTES: usize = 160;
 const PIECE_PAUSE: Duration = Duration::from_millis(30);
 
 /// A question and its answer.
 type Exchange = (&'static str, &'static str);
 
-/// The conversation that the demo has with the model. A question that begins with `Remember` makes the model call a
-/// tool.
+/// Questions that the demo asks the model, and the model's answers. A question that begins with `Remember` makes the
+/// model call a tool.
 pub(super) const SCRIPT: [Exchange; 8] = [
     (
         "We launch on 1 March. What is on the critical path?",
@@ -91,7 +91,7 @@ fn fact_to_remember(text: &str) -> Option<&str> {
     asks.then(|| fact.unwrap_or(text))
 }
 
-/// Returns a key made from the first words of a fact. The same fact always has the same key.
+/// Returns a key for a fact, made from the first words of the fact. The same fact always has the same key.
 fn key_of(fact: &str) -> String {
     let words: Vec<String> = fact
         .split(|character: char| !character.is_ascii_alphanumeric())

@@ -10,7 +10,7 @@ use crate::cli::remote::{Remote, answer, json_request};
 const TTL_SECONDS: u32 = 30 * 24 * 60 * 60;
 const LONG_HISTORY_ITEMS: usize = 400;
 
-/// Creates the threads of two owners, and returns the id of the thread that the writers update.
+/// Creates example threads for two owners, and returns the id of the thread that the writers update.
 pub(super) async fn create(remote: &Remote) -> Result<String, CliError> {
     let threads = Threads { remote };
     threads.chat().await?;
@@ -36,7 +36,7 @@ struct Threads<'a> {
 }
 
 impl Threads<'_> {
-    /// Creates a thread for a chat on a web page, with the messages in its state.
+    /// Creates a thread for a chat on a web page, with the messages in the thread's state.
     async fn chat(&self) -> Result<(), CliError> {
         let messages = [
             ("user", "Three days in Lisbon: what would you do?"),

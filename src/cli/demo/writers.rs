@@ -1,5 +1,5 @@
-//! The demo's writers: a page, an agent that takes turns, and a client of the model. All of them write to the same
-//! thread until the demo ends.
+//! The demo's writers: a web page, an agent that takes turns, and a client that asks the model. All three write to the
+//! same thread until the demo ends.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, answer, json_request};
 
 const MESSAGES_MAX: u32 = 20;
-/// Number of exchanges with the model before the history is cleared, to limit the memory use of a long demo.
+/// Number of questions to the model before the history is cleared, to limit the memory use of a long demo.
 const EXCHANGES_MAX: usize = 24;
 
 const PAGE_INTERVAL: Duration = Duration::from_millis(2_300);
@@ -21,7 +21,7 @@ const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
 /// How long the agent holds its turn.
 const AGENT_WORK: Duration = Duration::from_millis(900);
 const MODEL_PAUSE: Duration = Duration::from_secs(4);
-/// Delay after a failure. For example, a request to the model fails while the agent holds the turn.
+/// Delay before a retry. For example, a request to the model fails while the agent holds the turn.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 const QUESTIONS: [&str; 4] = [
@@ -64,7 +64,7 @@ struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    /// Pushes a message, as a web page would. Pushing requires no turn.
+    /// Pushes a message, as a web page would. Pushing does not require a turn.
     async fn ask(&self, round: usize) -> Result<(), CliError> {
         let text = QUESTIONS[round % QUESTIONS.len()];
         let message = json!({"role": "user", "content": text});
@@ -82,7 +82,7 @@ impl Writers<'_> {
         Ok(())
     }
 
-    /// Takes the turn, pauses as if working, and writes the answer and its cost in one merge.
+    /// Takes the turn, waits as if working, writes the answer and its token count in one merge, and releases the turn.
     async fn answer(&self, round: usize) -> Result<(), CliError> {
         let path = ["threads", self.id, "turn"];
         let turn = json_request(

@@ -17,7 +17,7 @@ struct OwnerRow {
     threads: u64,
 }
 
-/// The counts that an erasure reports. They restart at zero if the server restarts the erasure.
+/// The counts that an erasure reports. The counts restart at zero if the server restarts the erasure.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Erased {
     threads: u64,

@@ -8,7 +8,7 @@ pub(super) struct EventLines {
     buffer: Vec<u8>,
     event: String,
     data: Option<String>,
-    /// Cursor of the incoming event. It replaces `id` once the event is complete.
+    /// Cursor of the event that is being received. It replaces `id` once this event is complete.
     next_id: Option<String>,
     /// Cursor of the last complete event.
     pub(super) id: Option<String>,

@@ -11,8 +11,8 @@ use crate::cli::error::CliError;
 /// Delay before a broken stream is reopened.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prints events until the process is interrupted. A broken stream is resumed from its last cursor. Fails if the first
-/// stream cannot be opened, or if the server rejects a later stream.
+/// Prints events until the process is interrupted. Resumes a broken stream from its last cursor. Fails if the first
+/// stream cannot be opened, or if the server rejects a later stream with a 4xx status.
 pub(super) async fn tail(remote: &Remote, types: &[String]) -> Result<(), CliError> {
     let mut lines = EventLines::default();
     let mut is_open = false;

@@ -1,4 +1,4 @@
-//! Commands that call a running server through its HTTP API. They work with every store.
+//! Commands that call a running server through its HTTP API. The commands work with every store.
 
 mod archives;
 mod erase;
@@ -25,7 +25,7 @@ use moving::export::export;
 use moving::import::import;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time between two chunks of a response. An event stream sends a chunk every 15 seconds.
+/// Maximum time between two chunks of a response. An event stream sends a chunk at least every 15 seconds.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 const PAGE_LIMIT: &str = "1000";
@@ -190,7 +190,7 @@ async fn text(request: RequestBuilder) -> Result<String, CliError> {
     response.text().await.map_err(CliError::Unreachable)
 }
 
-/// Returns the items of the list `member`, each as its original JSON text.
+/// Returns the items of the list `member` in `answer`, each as its original JSON.
 fn items(answer: &str, member: &str) -> Result<Vec<String>, CliError> {
     let mut members: std::collections::HashMap<String, Box<RawValue>> =
         serde_json::from_str(answer).map_err(CliError::Answer)?;

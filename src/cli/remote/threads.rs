@@ -47,7 +47,7 @@ pub(in crate::cli) struct ForkRequest {
     /// Copy state and metadata of this checkpoint
     #[arg(long, value_name = "NUMBER")]
     checkpoint: Option<u32>,
-    /// Metadata of the copy, a JSON object [default: the metadata of the original]
+    /// Metadata of the copy, as a JSON object [default: the metadata of the original]
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
     /// Copy only this part; repeat it for more parts [default: all]
@@ -192,7 +192,7 @@ fn row(
     format!("{id:<37} {version:>8} {bytes:>8} {keys:>5} {updated:<24} {expires:<24} {owner}")
 }
 
-/// Returns the members of an object, each as its original JSON text.
+/// Returns the members of an object. The values keep their original JSON text.
 fn members(object: &str) -> Result<BTreeMap<String, Box<RawValue>>, CliError> {
     serde_json::from_str(object).map_err(CliError::Answer)
 }

@@ -1,7 +1,7 @@
 //! Sends spans to a collector with [OTLP over HTTP](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 //!
-//! Requests never wait for the collector. Spans enter a bounded queue. When the queue is full, spans are dropped and
-//! counted.
+//! Requests never wait for the collector, because spans enter a bounded queue. While the queue is full, new spans are
+//! dropped and counted.
 
 mod messages;
 
@@ -32,7 +32,7 @@ const BATCH_MAX: usize = 512;
 const LINGER: Duration = Duration::from_secs(1);
 /// Time limit for a request to the collector, from the DNS lookup to the response headers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of attempts per batch. Each pause is twice as long as the previous one.
+/// Maximum number of attempts to send a batch. The pause between attempts doubles each time.
 const ATTEMPTS_MAX: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -269,7 +269,7 @@ fn client() -> Client {
     client.unwrap_or_else(|error| without_certificates(builder(), &error))
 }
 
-/// Builds a client for machines that have no certificate authorities. Such a client still supports http URLs.
+/// Builds a client for a machine without certificate authorities. The client can still send spans to http URLs.
 fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
     tracing::warn!(
         error = error as &dyn Error,

@@ -34,7 +34,8 @@ pub(super) struct Families {
     errors: Family<Labels<3>, Counter>,
 }
 
-/// Metrics of one operation. The series are created on first use, because most replicas use only some operations.
+/// Metrics of one store operation. The time series are created on first use, because most replicas use only some
+/// operations.
 #[derive(Debug)]
 pub(super) struct Call {
     /// Index of the operation in the statistics of the last minute.

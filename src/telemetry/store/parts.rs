@@ -41,9 +41,9 @@ use threadkeep_trace::Phase;
 /// Implements a trait of the store. Each listed method calls the back end, and is measured under its own name, with the
 /// name of the part as a label.
 ///
-/// `=> count` also counts the effect of the call on threads. `, used(id) if is_use` also counts the use of a thread,
-/// which a function in [`uses`] computes from the listed arguments and the result. Items in the second pair of braces
-/// return immediately and are not measured.
+/// `=> count` also passes the result to the metrics' method `count`. `, used(id) if is_use` also records how the call
+/// used a thread. The function `used` in [`uses`] computes this use from the listed arguments and the result. Methods
+/// in the second pair of braces return immediately, so they are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
         $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?

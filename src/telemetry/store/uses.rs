@@ -69,7 +69,7 @@ pub(super) fn value<'a>(id: &'a ThreadId, found: &Option<Found<Option<Part>>>) -
     Some(read(id, part.map_or(0, |part| part.json.len()), None))
 }
 
-/// Returns the use for a read that returns no values, such as a read of a stamp or of keys.
+/// Returns the [`Use`] for a read that returns no values, such as a read of a thread's version or keys.
 pub(super) fn without_values<'a, T>(id: &'a ThreadId, _: &T) -> Option<Use<'a>> {
     Some(read(id, 0, None))
 }
@@ -98,7 +98,7 @@ pub(super) fn written<'a>(
     (!written.replayed).then(|| write(id, bytes, Some(written.size_bytes)))
 }
 
-/// Returns the use for a write whose values were already in the store.
+/// Returns the [`Use`] for a write that copies values within the store, so that the call transfers no values.
 pub(super) fn copied<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
     (!written.replayed).then(|| write(id, 0, Some(written.size_bytes)))
 }

@@ -12,13 +12,13 @@ use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
 const CONNECTIONS: usize = 300;
-/// Number of answers that each connection requests. The socket buffers can hold the first few.
+/// Number of answers that each connection requests, more than the socket buffers can hold.
 const ANSWERS: usize = 8;
 const ANSWER_BYTES: usize = 900_000;
 /// Memory that each of the two workers can use for bodies, in bytes.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Maximum memory per connection for everything else: the write buffer, pending requests, and memory that the allocator
-/// has not returned.
+/// Maximum memory per connection in addition to bodies: the write buffer, pending requests, and memory that the
+/// allocator has not returned.
 const CONNECTION_BYTES: u64 = 150_000;
 /// Time limit for the server to close all connections whose clients read nothing.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);

@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 300;
 const BODY_BYTES: usize = 2 * 1_048_576;
 /// Memory that each of the two workers can use for bodies, in bytes.
 const MEMORY_BYTES: u64 = 16 * 1_048_576;
-/// Maximum memory per connection for everything else: buffers, and memory that the allocator has not returned.
+/// Maximum memory per connection in addition to bodies: buffers, and memory that the allocator has not returned.
 const CONNECTION_BYTES: u64 = 350_000;
 /// How long a write may block before the test assumes that the server has stopped reading.
 const STALL_LIMIT: Duration = Duration::from_secs(2);

@@ -11,8 +11,8 @@ use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
 const STATE_BYTES: usize = 20_000;
-/// Maximum memory growth of a process. Includes the threads in transit on a few connections, and memory that the
-/// allocator has not returned.
+/// Maximum memory growth of a process. Includes the threads that a few connections transfer at the same time, and
+/// memory that the allocator has not returned.
 const GROWTH_BYTES: u64 = 24 * MB;
 
 fn server() -> Server {

@@ -18,7 +18,7 @@ const CONNECTION_BYTES: u64 = 65_536;
 /// Time limit for the server to return freed memory. The allocator keeps freed memory for 10 s.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns a state with values of many sizes, which occupy many blocks of the allocator.
+/// Returns a state with values of many sizes, so that they occupy many blocks of the allocator.
 fn state(thread: usize) -> String {
     let value = |number: usize| "x".repeat(50 + (number * 37 + thread * 101) % 900);
     let members: Vec<_> = (0..VALUES)
@@ -27,8 +27,8 @@ fn state(thread: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Covers two cases that are hard for the allocator: each worker thread allocates separately, and values are freed by a
-/// thread other than the one that allocated them.
+/// Each worker thread allocates memory separately, and a different thread may free this memory. Both facts make it hard
+/// for the allocator to return memory.
 #[tokio::test]
 async fn peak_memory_is_returned_while_the_server_is_idle() {
     let server = builder(Backend::Memory)
@@ -107,8 +107,8 @@ async fn idle_connections(server: &Server, count: usize) -> Vec<TcpStream> {
     idle
 }
 
-/// Waits until the server uses at most `limit` bytes. Sends no requests, because they would make the allocator return
-/// freed memory.
+/// Waits until the server uses at most `limit` bytes. Does not send requests, because requests would also make the
+/// allocator return freed memory.
 async fn await_freed(server: &Server, before: u64, limit: u64) {
     let start = Instant::now();
     while server.resident_bytes() > limit {

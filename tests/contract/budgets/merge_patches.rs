@@ -58,8 +58,8 @@ async fn a_key_repeated_at_every_level_is_merged_once(backend: Backend) {
     assert!(heartbeat.longest_wait().await < LONGEST_WAIT);
 }
 
-/// The patch has 15,000 members. The target repeats one object 30,000 times. Merging into each copy would take 450
-/// million steps.
+/// The patch has 15,000 members, and the target repeats one object 30,000 times. Merging the patch into each copy of
+/// the object would take 450 million steps.
 async fn a_repeated_object_is_merged_once(backend: Backend) {
     let (server, thread, before) = start(backend).await;
     let object = repeated(r#""x":{}"#, 30_000);

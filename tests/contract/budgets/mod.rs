@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::server::{Backend, Builder, Server};
 
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// Maximum CPU time that an unoptimized server can use while another client waits for `/healthz`.
+/// Maximum CPU time that an unoptimized server may use while another client waits for an answer to `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 
@@ -30,7 +30,7 @@ fn builder(backend: Backend) -> Builder {
 }
 
 /// Waits until the server's resident memory is at most `limit` bytes. Sends requests, because the allocator returns
-/// memory only while the server works.
+/// freed memory sooner while the server works.
 async fn await_resident(server: &Server, limit: u64) {
     let memory_returned = async {
         while server.resident_bytes() > limit {

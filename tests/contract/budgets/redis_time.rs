@@ -106,7 +106,7 @@ async fn the_largest_merge_patch_blocks_redis_briefly() {
     let old = object("k", KEYS, r#"{"a":1}"#);
     let objects = object("k", KEYS, r#"{"b":2}"#);
     let deletes = object("k", KEYS, "null");
-    // each member of this patch is a separate step of the script
+    // the Redis script handles each member of this patch in a separate step
     let both = |number| format!(r#""k{number}":null,"new{number}":1"#);
     let mixed: Vec<_> = (0..KEYS / 2).map(both).collect();
     let mixed = format!("{{{}}}", mixed.join(","));
@@ -162,8 +162,8 @@ async fn pushes_that_truncate_arrays_block_redis_briefly() {
     let one = format!(r#"{{"k":{}}}"#, ones(500_000));
     // each push removes as many elements as fit in a chunk
     let shrinking = merge(&|step| push("k".into(), 500_000 - 499 * step));
-    // in `inline`, each array fits in one field; in `chunked`, each array needs several fields; both states have as
-    // many arrays as possible
+    // in `inline`, each array fits in one hash field; in `chunked`, each array needs several fields; both states have
+    // as many arrays as possible
     let inline = object("k", 500, &ones(1_000));
     let chunked = object("k", 420, &ones(1_200));
     let halving = merge(&|step| push(format!("k{}", step % 500), 600));

@@ -3,8 +3,8 @@ use crate::support::client::OwnThread;
 use crate::support::heartbeat::Heartbeat;
 use crate::support::server::{Backend, Server};
 
-/// Memory limit of the store. The allocator may need 50 % more. [`RESIDENT_BYTES_MAX`] adds the memory for connections
-/// and bodies.
+/// Memory limit of the store, in bytes. The allocator may need 50 % more than this limit. [`RESIDENT_BYTES_MAX`] adds
+/// the memory for connections and bodies.
 const LIMIT: u64 = 24 * MB;
 const RESIDENT_BYTES_MAX: u64 = LIMIT * 3 / 2 + 20 * MB;
 

@@ -89,7 +89,7 @@ async fn list_lengths_are_checked_before_elements_are_parsed() {
     }
 }
 
-/// Reads a 32 KiB value 127 times. As JSON inside JSON, the results would take 29 MB.
+/// Reads a 32 KiB value 127 times. As JSON strings inside JSON, the complete results would take 29 MB.
 #[tokio::test]
 async fn the_results_of_one_message_are_bounded() {
     let call = |arguments: serde_json::Value, name| {

@@ -17,7 +17,7 @@ pub(super) enum Case {
     Concurrent(Vec<Vec<Request>>),
     Bytes {
         bytes: Vec<u8>,
-        /// True if the client closes its side after sending the bytes. The bytes may be incomplete.
+        /// True if the client closes its side of the connection after sending `bytes`, which may be incomplete.
         is_end: bool,
     },
     Socket(Dialogue),

@@ -149,7 +149,7 @@ impl Catalog {
         }
         let security = &operation["security"];
         let request = match *security == json!([{"api_key": []}]) && path.contains("/current/") {
-            // a back end identifies the thread of the caller by its signed id
+            // a back end identifies the caller's thread by the thread's signed id
             true => request.header("x-thread-id", signed(&own)),
             false => request,
         };

@@ -5,7 +5,7 @@ use super::wire::{Link, Sent};
 use super::world::{Objects, World};
 use crate::support::server::{Backend, Server};
 
-/// Maximum number of requests per operation. At least one of them must succeed.
+/// Maximum number of requests per operation. At least one of these requests must succeed.
 const ATTEMPTS_MAX: u64 = 400;
 
 #[tokio::test]

@@ -9,8 +9,8 @@
 //! - The server answers. A connection that sent anything except line ends gets at least one
 //!   complete answer before it closes, and one answer per request if all requests are valid HTTP.
 //!   An invalid head or body gets 400, 408, 413, 414 or 431.
-//! - The server answers within a minute. Clients that stop in the middle of a request have other
-//!   limits (`unfinished.rs`).
+//! - The server answers within a minute. Other limits apply to clients that stop in the middle of a
+//!   request (`unfinished.rs`).
 //! - The server does not crash. After the run, once the new threads have ended, it uses less than
 //!   1.5 times its initial memory.
 //!

@@ -20,8 +20,8 @@ use crate::support::client::Client;
 const THREADS: usize = 2;
 const LANES: usize = 4;
 const PROGRESS_REQUESTS: u64 = 50_000;
-/// Number of cases after which the server's objects are created again, because requests have ended some of them by
-/// then.
+/// Number of cases after which the objects on the server are created again, because requests may have deleted some of
+/// the earlier objects.
 const CASES_PER_WORLD: u64 = 8 * BLOCK;
 const FAULTS_MAX: usize = 5;
 

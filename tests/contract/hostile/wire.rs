@@ -22,7 +22,7 @@ const REUSED_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Link {
     stream: TcpStream,
     used: Instant,
-    /// Bytes of the last request, for the report if the connection ends before the next answer.
+    /// Bytes of the last request, to be reported if the connection ends before the next answer.
     last: Vec<u8>,
     /// Received bytes that have not been parsed as an answer.
     unread: Vec<u8>,
@@ -240,7 +240,7 @@ pub(super) fn parse(
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
-    // `connection` is a list (RFC 9110, section 7.6.1); in a 426, it also contains `upgrade`
+    // `connection` is a list (RFC 9110, section 7.6.1), which also contains `upgrade` in a 426 response
     let mut options = field("connection").unwrap_or_default().split(',');
     let is_closing = options.any(|option| option.trim() == "close");
     let start = end + 4;

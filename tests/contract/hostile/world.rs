@@ -177,8 +177,8 @@ impl World<'_> {
         (name, arguments)
     }
 
-    /// Returns the requests that begin a block. They create the threads of the block, end one of them, and write some
-    /// entries and tasks.
+    /// Returns the requests that begin a block of cases. The requests create the threads of the block, delete one of
+    /// these threads, and write some entries and tasks.
     pub(super) fn begin(self) -> Vec<Request> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())

@@ -1,7 +1,8 @@
 use crate::support::client::OwnThread;
 use crate::support::server::Server;
 
-/// Creates a thread whose array `a` has `count` elements. `padding` makes a long array span several stored chunks.
+/// Creates a thread with an array `a` of `count` elements. With a large `padding`, the store splits the array into
+/// several chunks.
 async fn numbered_array(server: &Server, count: usize, padding: usize) -> OwnThread {
     let thread = server.client().thread();
     let elements: Vec<_> = (0..count).map(|n| element(n, padding)).collect();

@@ -239,7 +239,7 @@ async fn a_tail_prints_events_as_they_arrive(backend: Backend) {
     assert_eq!(destroyed["data"]["state"], json!({"k": 2}));
 }
 
-/// The tail also prints events that occurred while its server was down.
+/// `events tail` reconnects, and also prints events that occurred while the server was down.
 #[tokio::test]
 async fn a_tail_resumes_when_its_server_restarts() {
     let server = Server::start(Backend::Redis);
@@ -276,7 +276,7 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     assert_eq!(listed[0]["id"], id);
     assert!(listed[0].get("secret").is_none());
     let event = "evt_00ff018bcfe5687b0000000007";
-    // the command must send several requests, because the server accepts fewer ids in one request
+    // the command must split these ids into several requests, because the server accepts fewer ids per request
     let many = ["--event", event].repeat(101);
     let many = [&["webhooks", "replay", id][..], &many].concat();
     for args in [&["webhooks", "replay", id][..], &many] {

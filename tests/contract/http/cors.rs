@@ -435,7 +435,7 @@ async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backe
         );
     };
 
-    // Vite's development server changes the Host header if its proxy is configured in the short form
+    // Vite changes the `Host` header if a proxy is configured as a plain URL, so the server refuses these writes
     write("http://localhost:5173", "same-origin").await;
     write("http://localhost:5174", "same-origin").await;
     write("https://b.example", "same-site").await;

@@ -285,7 +285,7 @@ async fn listening_creates_no_thread_and_does_not_extend_its_lifetime(backend: B
             request.listen().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // on a busy machine, some of the reported times are inexact, but not all of them
+        // retry, because on a busy machine the server may report an inexact expiry time
         expiry().await.abs_diff(before) < 100
     })
     .await;

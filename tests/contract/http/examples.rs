@@ -8,7 +8,7 @@ use crate::support::client::{Client, Request};
 use crate::support::listening::Listening;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// Words of at least this length that contain a digit are ids, signatures, cursors or times, which differ in each run.
+/// Minimum length of an id, signature, cursor or time. Words of this length with a digit differ in each run.
 const VARIABLE_LENGTH: usize = 16;
 
 fn operations(document: &Value) -> HashMap<String, (Method, Value)> {

@@ -28,7 +28,7 @@ async fn wait_for_expiry(object: &Value) -> bool {
     true
 }
 
-/// Retries with new threads until an attempt is fast enough. Each thread lives for only a second or two.
+/// Retries with new threads until an attempt is fast enough, because each thread expires after a second or two.
 async fn retry_until_fast(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
@@ -38,7 +38,7 @@ async fn retry_until_fast(server: &Server, attempt: impl AsyncFn(OwnThread) -> b
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// Returns the state, or `None` if `ttl` has passed since `written`. In that case, the thread may have expired.
+/// Returns the state, or `None` if `ttl` has passed since `written`, because the thread may then have expired.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)
@@ -131,8 +131,8 @@ async fn destroying_an_expired_thread_leaves_no_tombstone(backend: Backend) {
     .await;
 }
 
-/// Uses a thread about once a second for longer than its TTL, and asserts that it still exists. Returns false if the
-/// machine was too slow for a valid test.
+/// Uses a thread about once a second for longer than its TTL, and asserts that the thread still exists. Returns false
+/// if the machine was too slow for a valid test.
 async fn lives_while_used(thread: &OwnThread, using: impl Fn(&OwnThread) -> Request) -> bool {
     const TTL: Duration = Duration::from_secs(3);
     let mut used = Instant::now();
@@ -216,7 +216,7 @@ async fn no_use_extends_the_maximum_age(backend: Backend) {
         assert!(life <= time::Duration::seconds(2), "{life}");
         assert_eq!(thread.object().await["exists"], false);
         assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
-        // the result may be slightly off if the store computes it from the remaining time
+        // retry if the times differ slightly, because the store may compute `expires_at` from the remaining time
         later["expires_at"] == object["expires_at"]
     })
     .await;

@@ -59,7 +59,7 @@ async fn with_checkpoints_and_removals(client: &Client) -> OwnThread {
     thread
 }
 
-/// Parses a document after replacing a number and an escape that `serde_json` cannot represent.
+/// Parses an exported thread after replacing a number and an escape that `serde_json` cannot represent.
 fn parsed(document: &str) -> Value {
     let plain = document.replace("1e400", "1e40").replace(r"\ud800", "");
     serde_json::from_str(&plain).unwrap()
@@ -184,7 +184,7 @@ async fn impossible_checkpoints_are_refused(server: &Server) {
             "{text}"
         );
     }
-    // the document of a thread that never had checkpoints may omit `checkpoints` and `next_checkpoint`
+    // an exported thread that never had checkpoints may omit `checkpoints` and `next_checkpoint`
     let without = format!("{before}}}");
     import(&client, "", &without).ok().await;
 }
@@ -433,7 +433,7 @@ async fn export_all(client: &Client, query: &str) -> (Vec<String>, Value) {
     (lines, serde_json::from_str(&last).unwrap())
 }
 
-/// Environment variable with the number of threads to move. The documentation promises this for 10,000 threads.
+/// Environment variable with the number of threads to move between stores. The default is 1,000.
 const THREAD_COUNT_VARIABLE: &str = "THREADKEEP_TEST_THREADS";
 
 async fn create_one(client: &Client, number: usize) {

@@ -100,7 +100,7 @@ async fn an_item_is_removed_by_its_id(server: &Server) {
     }
     let path = |id: &str| {
         let escaped: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        // escape each byte, because the HTTP client would resolve some ids; leave `take` unescaped, like the operation
+        // escape each byte, because the HTTP client would change some ids; leave `take` as in the operation's path
         format!("history/{}", if id == "take" { "take" } else { &escaped })
     };
 

@@ -465,8 +465,8 @@ async fn the_cookie_is_set_only_when_it_changes_or_is_renewed(server: &Server) {
     assert_returns_no_id(&late);
 }
 
-/// Sends two requests with the same cookies. The first request replaces the thread id. The second may also set the
-/// cookie. Tests every order in which the server can run the requests and the client can receive the answers.
+/// Sends two requests with the same cookies. One request replaces the thread id, and the other may also set the cookie.
+/// Tests all orders of the requests on the server and of the answers at the client.
 async fn no_late_response_restores_an_old_id(server: &Server) {
     let client = server.client();
     let current =
@@ -513,7 +513,7 @@ async fn no_late_response_restores_an_old_id(server: &Server) {
                 let case = format!("{first} {second} {is_before} {is_late}");
                 assert_eq!(jar.0["atid"], new, "{case}");
                 assert!(new.starts_with(&header_id(&next)), "{case}");
-                // with the other cookies, even the old thread cookie reads the newest write
+                // even if `atid` is old, a request reads the new thread, because a second cookie names the new id
                 let push = current(Method::POST, "/state/k/push").json("2");
                 jar.store(&push.header("cookie", jar.header()).ok().await);
                 jar.0.insert("atid".into(), old);

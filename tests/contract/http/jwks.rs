@@ -155,7 +155,7 @@ pub(super) async fn is_accepted(server: &Server, token: &str) -> bool {
     answer.status == 200
 }
 
-/// Retries until the server has keys, because a request waits only two seconds for the first set of keys.
+/// Retries until the server has fetched keys, because a request waits only two seconds for the first fetch.
 pub(super) async fn await_keys(server: &Server, token: &str) {
     until(async || read_state(server, token).send().await.status == 200).await;
 }

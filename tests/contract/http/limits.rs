@@ -285,7 +285,7 @@ async fn a_head_that_is_too_large_has_its_own_error_code(server: &Server) {
     assert_eq!(raw::status(&fits), 200, "{fits}");
 }
 
-/// The connection or the parser rejects these heads before the server creates a request.
+/// The HTTP parser rejects these request heads before the server can create a request and choose an error format.
 async fn a_head_that_cannot_be_parsed_gets_an_empty_answer(server: &Server) {
     let answer = with_headers(server, "/v1/threads/current", 97, 1).await;
     assert_eq!(raw::status(&answer), 431, "{answer}");

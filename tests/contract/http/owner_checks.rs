@@ -207,7 +207,7 @@ async fn case(
         }
     };
     if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
-        // also send a credential that the settings do not ask for; it must have no effect
+        // also send a credential that the settings do not ask for, because it must have no effect
         let by = match (setting.owner, setting.identity) {
             (Source::SignedId, Source::Header) => Source::Token,
             (Source::SignedId, _) => Source::Header,

@@ -57,7 +57,7 @@ async fn a_stream_hides_the_earlier_thread_of_another_owner(backend: Backend) {
     ann.request(Method::DELETE, "").ok().await;
     assert_eq!(events.next().await.event, "thread.destroyed");
 
-    // Bob writes first, because a thread without an owner accepts no subscriptions
+    // Bob writes first, because until there is a new thread, only Ann may subscribe to the ended thread's id
     bob.put("first-of-bob").await;
     let mut bob_events = bob.listen(Some(&cursor)).await;
     bob.put("second-of-bob").await;
@@ -66,7 +66,7 @@ async fn a_stream_hides_the_earlier_thread_of_another_owner(backend: Backend) {
     assert!(!text.contains("of-ann"), "{text}");
     assert!(!text.contains("thread.destroyed"), "{text}");
     assert!(text.starts_with("reset "), "{text}");
-    // Ann may no longer subscribe, so she does not see Bob's writes
+    // Ann may not subscribe to Bob's thread, so she does not see his writes
     ann.request(Method::GET, "events")
         .refused(403, "not_the_owner")
         .await;

@@ -19,7 +19,7 @@ async fn a_caller_lists_only_its_own_threads(backend: Backend) {
         let made = request.json(&body.to_string()).ok().await.json();
         assert_eq!(made["owner"], ann.as_str());
         ids.insert(0, made["id"].as_str().unwrap().to_owned());
-        // threads that were created in the same millisecond are sorted by id
+        // wait, because the server sorts threads by id if they were created in the same millisecond
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let of_bob = client.post("/v1/threads").header("x-user", &bob).ok().await;

@@ -112,7 +112,7 @@ async fn new_threads_from_an_address_are_limited(backend: Backend) {
     assert_eq!(answer.header("x-thread-id"), None);
     assert_eq!(answer.header("set-cookie"), None);
     limited_by("new_threads", client.post("/v1/threads")).await;
-    // a signed id from an earlier answer does not exempt the new thread from the limit
+    // the limit also applies to a new thread for which the server has already returned a signed id
     let by_minted = put_as_stranger(&client).header("x-thread-id", &minted);
     limited_by("new_threads", by_minted).await;
     let scope = client
@@ -120,7 +120,7 @@ async fn new_threads_from_an_address_are_limited(backend: Backend) {
         .post_with_thread_id("/v1/scopes/keys/set", body);
     limited_by("new_threads", scope).await;
 
-    // writes to existing threads are still accepted, and a read creates no thread
+    // the limit does not apply to writes to existing threads, or to the deletion of a thread that does not exist
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
         existing

@@ -255,7 +255,7 @@ async fn tasks_are_set_updated_and_protected(server: &Server) {
     assert_eq!(got["tasks"], json!([]));
 }
 
-/// A retry returns the first answer even if later writes have made the request invalid.
+/// A retry returns the answer to the first request, even if later writes have made the request invalid.
 async fn a_task_write_is_replayed_after_later_changes(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let tasks = async |tasks: Value| {

@@ -115,7 +115,7 @@ async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
         client.get(path).bearer(API_SECRET).ok().await;
     }
 
-    // background tasks write leases, ledgers and upkeep data, so retry until each part has a call
+    // background tasks call the parts `leases`, `ledgers` and `upkeep`, so wait until each part has been called
     for part in [
         "threads", "scopes", "kv", "archives", "registry", "listings", "rates", "log", "leases",
         "ledgers", "upkeep",
@@ -208,7 +208,7 @@ async fn identities_are_counted_by_source_and_key(backend: Backend) {
         .ok()
         .await;
 
-    // two ids are new: for a request without an id, and for a request with a bad cookie
+    // two ids are new: one for the request without an id, and one for the request with a bad cookie
     assert_eq!(
         sample(&client, &["requests_identified", "minted"]).await,
         2.0

@@ -9,7 +9,7 @@ use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for anything that the server does after a few seconds. Long enough for a busy machine.
+/// Time limit for actions that the server takes after a few seconds. Long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// Time that the server waits for the next byte of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,7 +93,7 @@ async fn a_partial_head_after_a_request_times_out() {
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
 
-    // the server waits for the rest of the head, and then just as long for the client to close the connection
+    // the server waits for the rest of the head, and then for as long again until the client closes the connection
     closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
@@ -128,6 +128,22 @@ async fn an_idle_connection_serves_its_next_request() {
     // the server still limits the time for a head
     stream.write_all(b"GET /hea").await.unwrap();
     closed_after(&mut stream, Instant::now(), HEAD_TIMEOUT / 2).await;
+}
+
+#[tokio::test]
+async fn a_connection_with_an_unread_body_is_closed_after_the_answer() {
+    let server = Server::start(Backend::Memory);
+    let mut stream = connect(&server).await;
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    raw::read_response(&mut stream).await;
+    let head = "PUT /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = raw::read_response(&mut stream).await;
+    assert_eq!(raw::status(&answer), 405, "{answer}");
+
+    // much less than the keep-alive time of 75 s
+    let closed = closed_after(&mut stream, Instant::now(), Duration::ZERO);
+    timeout(Duration::from_secs(60), closed).await.unwrap();
 }
 
 #[tokio::test]

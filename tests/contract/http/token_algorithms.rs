@@ -71,7 +71,7 @@ async fn assert_verifies_own_tokens(
 async fn rsa_keys_verify_both_paddings_with_three_hashes() {
     use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
     let pair = KeyPair::new("rsa", &["RSA"]);
-    // take the modulus with its leading zero, which some issuers include; the exponent after it takes 5 bytes
+    // include the leading zero of the modulus, as some issuers do; skip the 5 bytes of the exponent at the end
     let modulus = pair.der_suffix(257, 5);
     assert!(modulus.starts_with("A"));
     let jwk = json!({"kty": "RSA", "n": modulus, "e": "AQAB"});

@@ -208,7 +208,7 @@ impl WaitingCaller {
         );
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all((head + body).as_bytes()).await.unwrap();
-        // the worker accepts connections in order, so an answer to a later one shows that it has accepted this one
+        // the worker accepts connections in order, so answers on later connections show that it has accepted `stream`
         for _ in 0..3 {
             let later = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
             raw::exchange(server.address(), later).await;
@@ -297,7 +297,7 @@ async fn a_caller_waits_until_the_turn_is_released(backend: Backend) {
     let thread = server.client().thread();
     let first = token(&thread, &json!({"ttl_seconds": 600})).await;
     let second = WaitingCaller::start(&server, &thread, "second").await;
-    // if the second request were not waiting, the server would most likely have answered it by now
+    // if the second request did not wait, the server would most likely answer it within this time
     tokio::time::sleep(Duration::from_millis(300)).await;
     second.assert_waits();
 
@@ -346,13 +346,13 @@ async fn waiting_callers_are_served_in_order_of_arrival(backend: Backend) {
     }
 }
 
-/// Takes a turn, and writes three times. After its first write, a worker whose number is a multiple of three stalls
-/// until its lease expires. Returns the number of accepted writes.
+/// Takes a turn, and writes three times. After its first write, every third worker stalls until its lease expires.
+/// Returns how many writes were accepted.
 async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
     let body = json!({"ttl_seconds": 600, "wait_seconds": 30});
     let mut answer = take(thread, &body).await;
-    // on a busy machine, the other turns may together take longer than `wait_seconds`
+    // retry, because on a busy machine the other workers' turns may together take longer than `wait_seconds`
     while answer.status == 409 {
         answer = take(thread, &body).await;
     }
@@ -431,16 +431,16 @@ async fn no_two_turns_interleave(backend: Backend) {
         assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
     }
     assert_eq!(turns.len(), WORKERS * ROUNDS);
-    // stalled workers have lost their turns to waiting workers, so some writes were rejected
+    // stalled workers lost their turns to waiting workers, so some of their writes were rejected
     assert!(accepted < 3 * WORKERS * ROUNDS);
 }
 
 #[tokio::test]
 async fn a_turn_released_on_one_replica_wakes_callers_on_another() {
-    /// Number of other waiting callers. A replica polls Redis for one caller every 250 ms, so it polls for each of 100
-    /// callers only every 25 s.
+    /// Number of other waiting callers. A replica polls Redis every 250 ms, each time for one caller, so it polls for
+    /// each of 100 callers only every 25 s.
     const OTHERS: usize = 100;
-    /// Time limit for waking a caller. Far shorter than 25 s, but far longer than a message takes.
+    /// Time limit for waking a caller. Polling 100 callers takes far longer (25 s), but a message takes far less time.
     const WAKE_LIMIT: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);
@@ -462,7 +462,7 @@ async fn a_turn_released_on_one_replica_wakes_callers_on_another() {
             let on_other = on_other.clone();
             async move { take(&on_other, &json!({"wait_seconds": 30})).await }
         });
-        // by now, the second caller is most likely waiting; if not, it gets the turn when its request arrives
+        // let the second caller start waiting; if its request arrives later, it gets the turn immediately
         tokio::time::sleep(Duration::from_millis(100)).await;
         let start = Instant::now();
         with_token(on_one.delete("turn"), &first).send().await;
@@ -476,7 +476,7 @@ async fn a_turn_released_on_one_replica_wakes_callers_on_another() {
             let second = second.json()["token"].as_str().unwrap().to_owned();
             with_token(on_other.delete("turn"), &second).send().await;
         }
-        // some callers may be late, because a replica may not be subscribed yet, or the machine may pause
+        // allow a few late callers, because a replica may not have subscribed to Redis yet, or the machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
     }
     for other in waiting {
@@ -495,11 +495,11 @@ async fn a_replica_with_waiting_callers_polls_redis_at_most_four_times_a_second(
         server.store_calls("take_turn", "turns").await
             + server.store_calls("recall_turn", "turns").await
     };
-    // retry until the replica polls at its full rate, because a busy machine polls less often
+    // retry until the replica polls at its full rate, because a replica on a busy machine polls less often
     for attempt in 0..10 {
         let (before, start) = (count().await, Instant::now());
         let waiting = threads.iter().enumerate().flat_map(|(index, thread)| {
-            // half of the callers are queued behind the others, and give up before them
+            // each thread has two callers: one waits in the queue behind the other, and gives up a second earlier
             [4, 3].map(move |wait_seconds| async move {
                 let body = json!({"wait_seconds": wait_seconds}).to_string();
                 let request = thread.post("turn", &body);
@@ -514,7 +514,7 @@ async fn a_replica_with_waiting_callers_polls_redis_at_most_four_times_a_second(
         });
         futures_util::future::join_all(waiting).await;
 
-        // subtract two calls for each of the two callers of a thread: when it arrives and when it gives up
+        // subtract four calls for each thread, because each of its two callers makes a call when it arrives and gives up
         let polls = count().await - before - 4 * threads.len() as u64;
         let polls_max = 4 * start.elapsed().as_secs() + 4;
         assert!(polls <= polls_max, "{polls} of {polls_max}");

@@ -120,7 +120,7 @@ async fn a_hanging_endpoint_delays_no_other(backend: Backend) {
     /// More threads than a replica can serve in parallel.
     const THREADS: usize = 40;
     let mut times = Vec::new();
-    // retry: a busy machine delays some attempts, but a hanging delivery that blocked others would delay all of them
+    // retry, because a busy machine delays some attempts; a hanging delivery that blocked others would delay them all
     for _ in 0..5 {
         let server = open_server(backend);
         let receiver = Receiver::start().await;

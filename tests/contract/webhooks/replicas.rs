@@ -26,7 +26,7 @@ async fn an_endpoint_receives_the_events_of_all_replicas_once() {
     let receiver = Receiver::start().await;
     make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
 
-    // wait until the replicas share the deliveries; until then, an event may arrive twice
+    // wait until both replicas make deliveries, because an event may arrive twice until they share the work
     let written = AtomicUsize::new(0);
     until(async || {
         one.client().thread().put("state/k", "1").ok().await;

@@ -29,7 +29,7 @@ fn traced(request: Request, number: u8) -> Request {
 }
 
 /// Returns the type and the trace of a delivered event. Asserts that the `traceparent` header equals the event's
-/// attribute.
+/// attribute with the same name.
 fn type_and_trace(delivery: &Delivery) -> (String, Option<String>) {
     let event = delivery.json();
     let attribute = event["traceparent"].as_str().map(str::to_owned);

@@ -192,7 +192,7 @@ async fn expired_threads_are_listed_by_archival_time(room: Room) {
 }
 
 async fn archives_of_equal_times_and_prefixed_ids_are_listed_once(room: Room) {
-    // choose two ids in the same bucket so that the first id is a prefix of the second
+    // choose two ids in the same bucket (a partition of the ids), so that the first id is a prefix of the second
     let threads = loop {
         let (shorter, mut longer) = (room.subject(), room.subject());
         longer.id = format!("{}0", shorter.id).parse().unwrap();

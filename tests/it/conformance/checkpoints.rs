@@ -459,7 +459,7 @@ async fn an_exclusive_turn_blocks_every_change_by_others(room: Room) {
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
-    // restoring a checkpoint does not end the thread's turn, because checkpoints do not contain turns
+    // restoring a checkpoint does not end the thread's turn (exclusive lock), because checkpoints do not contain turns
     let others = thread.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let held = room.backend.get_turn(&thread.id, Access::All).await;

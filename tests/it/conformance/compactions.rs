@@ -63,7 +63,7 @@ impl Scope {
         }
     }
 
-    /// Replaces the oldest items with one item for each of `ids`. The value of an item is its id.
+    /// Replaces the oldest items with one new item for each id in `ids`. Each new item has its id as its value.
     async fn compact(&self, compaction: Compaction<'_>, ids: &[&str]) -> Compacted {
         self.try_compact(compaction, &named(ids)).await.unwrap()
     }
@@ -508,7 +508,7 @@ async fn originals_expire_no_later_than_their_summary(room: Room) {
     assert!(scope.segments().await.is_empty());
     assert_eq!(scope.all_originals().await, [3, 4, 5]);
 
-    // replacing part of a summary without keeping the originals drops the whole segment
+    // replacing part of a summary without keeping originals deletes the whole segment, which held the earlier originals
     let (_, scope) = living(&room).await;
     scope.add(&numbered(1..6)).await;
     scope.compact(keep(4, 4, WEEK), &["a", "b"]).await;

@@ -6,7 +6,7 @@ use threadkeep_domain::{EndReason, Refusal, Retention, ThreadPolicy};
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance in milliseconds for a pause of Redis during a script. A wrong time would be off by much more.
+/// Tolerance in milliseconds, because Redis may pause during a script. A wrong time would be off by much more.
 const TOLERANCE_MS: u64 = 10_000;
 
 fn living_for(ttl_seconds: u32) -> ThreadPolicy {
@@ -174,7 +174,7 @@ async fn destroying_an_expired_thread_logs_that_it_expired(room: Room) {
         [r#"#1 v1 created ["k"]"#, "#2 v1 expired"]
     );
     assert!(end.time_ms.abs_diff(last.expires_ms) <= TOLERANCE_MS);
-    // no tombstone, the record of a destroyed id, rejects the next write
+    // unlike a destroyed thread, an expired thread does not reject the next write, which creates the thread again
     assert_eq!(thread.merge(&[]).await.stamp.version, 1);
 }
 
@@ -335,7 +335,7 @@ async fn an_end_after_the_grace_period_is_still_logged(room: Room) {
         let archive = room.archive(thread).await;
         let end = super::story::words(&events[1]);
         assert_eq!(events.len(), event_count);
-        // the state is lost unless the store kept the thread's data beyond the grace period
+        // the end event reports the state as lost, unless the store kept the thread's data beyond the grace period
         assert_eq!(end.ends_with("lost"), archive.is_none(), "{end}");
         assert!(end.contains("expired"));
         assert!(events[1].time_ms.abs_diff(last.expires_ms) <= 60_000);

@@ -204,7 +204,7 @@ async fn a_plain_read_changes_nothing_and_a_use_is_counted(room: Room) {
         assert!(entry.last_used_ms >= before.last_used_ms + 30_000);
         assert_eq!(space.usage().await.last_used_ms, Some(entry.last_used_ms));
     }
-    // a put keeps the number of uses; when a deleted entry is created again, the number starts at zero
+    // a put preserves the number of uses; if a deleted entry is created again, its number of uses starts at zero
     space.put("k", "2").await;
     assert_eq!(space.read("k", Reading::Use).await.unwrap().uses, 4);
     space.delete("k").await;

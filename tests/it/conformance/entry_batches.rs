@@ -22,7 +22,7 @@ fn batch_put(name: &str, body: &str, if_absent: bool) -> BatchPut {
     }
 }
 
-/// For each entry, its new version, or the current version if the put was rejected.
+/// Result for each entry: `Ok` with the new version, or `Err` with the current version if the put was rejected.
 type Versions = Vec<Result<u64, u64>>;
 
 async fn put_all(

@@ -254,7 +254,7 @@ async fn a_new_key_past_the_limit_is_refused_for_a_minute(room: Room) {
     let too_many = matches!(refused, Err(Refusal::TooManyIdempotencyKeys { .. }));
     assert!(too_many, "{refused:?}");
     assert_eq!(space.get("k").await, None);
-    // replays, writes to other entries and writes without a key are still accepted
+    // replays, writes to other entries, and writes without an idempotency key are still accepted
     assert!(
         space
             .delete_by("k", with_key(numbered_key(7)))

@@ -104,7 +104,7 @@ async fn an_erased_owner_has_no_thread_and_no_archive(room: Room) {
 
     let erased = erase(&room, "ann").await;
 
-    // the expired thread counts as an archive if it had already been ended
+    // the expired thread counts as an archive if the store had already ended it
     assert_eq!(erased.threads + erased.archives, 4, "{erased:?}");
     assert!(erased.archives >= 1, "{erased:?}");
     for thread in [&living, &destroyed, &restored, &expired] {
@@ -150,7 +150,7 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
     }
     // the erasure also deleted the remembered answer
     assert_eq!(living.write(&write).await, Err(Refusal::Destroyed));
-    // a client that has seen the erased thread is rejected even after the thread was recreated (has a new life)
+    // a client that has seen the erased thread is rejected even after a new thread was created with the same id
     let seen = Tombstone::EnforcedAfter(life);
     living
         .merge_with_tombstone_rule(Tombstone::Ignored, &[set("k", "3")])
@@ -279,7 +279,7 @@ async fn an_interrupted_erasure_can_resume(room: Room) {
     expected.sort_by_key(|(id, _)| *id);
     let identity = |life: &ErasedLife| (life.id, life.life);
     assert!(recorded.iter().map(identity).eq(expected), "{recorded:?}");
-    // purging can be repeated after a crash, because the lives remain recorded
+    // the purge can be repeated after a crash, because the list of erased threads remains stored
     for _ in 0..2 {
         let purged = room.backend.purge_log(tag("ann"), &recorded).await;
         purged.unwrap();
@@ -609,7 +609,7 @@ async fn a_rotated_thread_with_a_new_owner_forgets_the_former_owner(room: Room) 
     assert_eq!(erase(&room, "ann").await, Erased::default());
 
     assert!(!third.write(&replayed).await.unwrap().replayed);
-    // the remembered answer to the rotation also named the former owner, and is deleted too
+    // the remembered answer to the rotation also named the former owner, so it is deleted, and the retry is rejected
     let again = Rotate {
         conditions: by_key,
         tombstone: TOMBSTONE,

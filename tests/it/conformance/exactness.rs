@@ -228,7 +228,7 @@ async fn hostile_keys_of_one_batch_are_distinct(room: Room) {
     }
 }
 
-/// Derives the key of a counter from `key`. Counters give the batch a second kind of value.
+/// Derives the key of a counter from `key`.
 fn counter_of(key: &str) -> String {
     key.chars().take(60).chain("#n".chars()).collect()
 }

@@ -12,7 +12,7 @@ use super::scope_room::{self, item};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns two subjects with new ids: the first in the bucket of `source`, the second in a different bucket.
+/// Returns two subjects with new ids: the first in the bucket (partition) of `source`, the second in another bucket.
 pub(super) fn ids(room: &Room, source: &Subject) -> [Subject; 2] {
     let bucket = room.backend.bucket_of(&source.id);
     let find = |is_near: bool| loop {
@@ -202,7 +202,7 @@ async fn a_fork_may_copy_a_history_up_to_a_position(room: Room) {
             };
             assert_eq!(items, all[..count], "{until}");
             assert_eq!(copied.value("c").await, scope.value("c").await);
-            // the id of an item that was not copied can be added again, but at a new position
+            // the id of an item that was not copied can be added again, and gets a new position
             let (_, id, value) = all.last().unwrap();
             let again = copied.add(&[item(id, value)]).await;
             let expected = if count == 2 { (2, true) } else { (3, false) };

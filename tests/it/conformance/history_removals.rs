@@ -385,7 +385,7 @@ async fn positions_of_dropped_items_are_remembered(room: Room) {
     for from in (100..1_200).step_by(100) {
         many.add(&numbered(from..from + 100)).await;
     }
-    // one script cannot drop this many items; only the last 256 dropped items keep their positions
+    // dropping this many items takes several scripts; only the last 256 dropped ids can be found at their positions
     let large = "x".repeat(1_090 * 68);
     many.add(&[item("large", &format!("\"{large}\""))]).await;
     let newest = many.seqs(After(0), 1).await[0] - 1;

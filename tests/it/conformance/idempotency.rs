@@ -276,7 +276,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // advance by a little less than a minute, because a slow machine adds time
+    // advance by less than a minute, because on a slow machine the writes also take time
     room.advance(Duration::from_secs(50));
     thread.merge_once(numbered_key(200), &[]).await.unwrap();
 

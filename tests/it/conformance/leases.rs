@@ -19,7 +19,7 @@ async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {
     held
 }
 
-/// Calls [`hold`] twice for each holder, after which slots no longer move. Returns the slots of each holder.
+/// Calls [`hold`] twice for each holder, because slots move between holders until then. Returns each holder's slots.
 async fn shares(room: &Room, slots: u16, holders: &[&str]) -> Vec<Vec<u16>> {
     let mut shares = Vec::new();
     for _ in 0..2 {

@@ -1,7 +1,7 @@
 //! Tests the guarantees that the store traits and the contract require of every store.
 //!
-//! Each file contains the cases of one chapter. A case is a function that takes a [`room::Room`], which is a store with
-//! its clock. A case that no macro lists is dead code, which fails the build.
+//! Each file contains the test cases for one subject. A case is a function that takes a [`room::Room`], which is a
+//! store with its clock. A case that no macro lists is dead code, which fails the build.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
@@ -78,8 +78,8 @@ macro_rules! over_every_store {
 }
 
 /// Like `over_every_store`, but also runs each case on a standalone Redis and a cluster whose writes wait for a
-/// replica. Use it for chapters that cover every kind of write: effective, repeated and ineffective. `hurried` cases
-/// do not wait for a replica, because they must write tens of thousands of times within a minute.
+/// replica. Use it in files that test every kind of write: effective, repeated and ineffective. `hurried` cases do not
+/// wait for a replica, because they must write tens of thousands of times within a minute.
 macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
         crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }

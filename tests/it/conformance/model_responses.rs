@@ -118,7 +118,7 @@ fn thought(text: &str) -> Json {
     ))
 }
 
-/// Sends the pieces of an answer. If `calls` is false, voids the answer halfway and sends it again.
+/// Sends an answer in pieces. If `calls` is false, discards the answer halfway with `Piece::Void` and sends it again.
 async fn send_answer(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     let message = |part| Piece::Message {
         part,
@@ -172,7 +172,7 @@ async fn send_answer(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
     }
 }
 
-/// A back end that stops answering at call number `dies_at`. If `is_done`, the store still executes that call.
+/// Stops answering at the call with the index `dies_at`. If `is_done`, the wrapped back end still executes that call.
 pub(super) struct DyingResponses {
     backend: Arc<dyn Responses>,
     calls: AtomicU64,
@@ -500,7 +500,7 @@ async fn repeated_requests_share_one_response(room: Room) {
 
 async fn each_call_runs_once_no_matter_where_the_driver_dies(room: Room) {
     for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
-        // the calls start the thread and the response, store three answers and two tool calls, and end the response
+        // eight calls start the thread and the response, store three answers and two tool calls, and end the response
         for dies_at in 0..8 {
             let model = Arc::new(Counting {
                 steps: 2,

@@ -218,7 +218,7 @@ async fn deleting_a_namespace_removes_its_entries_and_no_others(room: Room) {
     assert_eq!(space.keys("", 100).await, ["1"]);
 }
 
-/// Returns `count` keys whose hash with the namespace starts with the same byte, so that stores put them in one bucket.
+/// Returns `count` keys that stores put in one bucket, because the hashes of all these keys start with the same byte.
 fn keys_of_one_bucket(space: &Space, count: usize) -> Vec<String> {
     let namespace = space.namespace.as_str().as_bytes();
     let names = (0_u32..).map(|number| number.to_string());

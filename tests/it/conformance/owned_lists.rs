@@ -26,7 +26,7 @@ async fn both_orders_list_the_newest_thread_first(room: Room) {
             assert_eq!(list(&room, "ann", order, limit).await, created, "{limit}");
         }
     }
-    // each kind of write moves a thread to the front of the list by update time; the list by creation time stays the same
+    // each kind of write moves a thread to the front of the list by update time, but not in the list by creation time
     let metadata = MetadataChange {
         new: json(r#"{"a":"b"}"#),
         old: None,
@@ -57,7 +57,7 @@ async fn a_list_is_sorted_by_update_time_after_writes_at_any_interval(room: Room
     }
     let mut written: BTreeMap<_, _> = BTreeMap::new();
     for round in 0..120 {
-        // a write moves its thread in the list only after a minimum interval; advance by less or more than that
+        // advance by less or more than the minimum interval between two moves of a thread in the list
         room.advance(Duration::from_millis(random.random_range(1..1_500)));
         let thread = &threads[random.random_range(0..THREADS)];
         match round % 3 {

@@ -19,8 +19,8 @@ use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Tolerance for an expiry. Redis computes it from two clock readings, with a possible pause in between. A use moves it
-/// by ten minutes.
+/// Tolerance for an expiry. Redis computes the expiry from two clock readings, with a possible pause in between. A use
+/// would move the expiry by ten minutes.
 const TOLERANCE_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {
@@ -680,7 +680,7 @@ async fn concurrent_writers_cannot_exceed_the_limit_of_an_owner(room: Room) {
     threads.destroy(first, options).await.unwrap();
     assert!(write(0).await.is_some());
     assert_eq!(write(1).await, None);
-    // an expired thread no longer counts, even before the reaper ends it
+    // an expired thread does not count, even before a background task ends it
     room.advance(3_601 * SECOND);
     assert!(write(1).await.is_some());
 }

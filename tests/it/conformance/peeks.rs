@@ -16,7 +16,7 @@ const PEEK: Reader = Reader {
 
 const LAST_METHOD: u32 = 11;
 
-/// Reads `thread` with method number `method`. Returns the answer without the expiry, or `None` if no thread exists.
+/// Reads `thread` with one of twelve methods. Returns the answer without the expiry, or `None` if no thread exists.
 async fn read(
     room: &Room,
     thread: &Subject,
@@ -82,7 +82,7 @@ async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
     thread
 }
 
-/// Returns the earliest of ten reported expiry times. A store may report an expiry that is a few milliseconds too late.
+/// Returns the earliest of ten reported expiry times, because a store may report a time a few milliseconds too late.
 async fn end_of(room: &Room, thread: &Subject) -> u64 {
     let mut earliest = u64::MAX;
     for _ in 0..10 {
@@ -115,7 +115,7 @@ async fn a_peek_does_not_move_the_expiry_by_a_millisecond(room: Room) {
 async fn a_peek_returns_the_same_as_a_read(room: Room) {
     let thread = full(&room, 1_000 * SECOND, None).await;
     for method in 0..=LAST_METHOD {
-        // peek before and after a use, because a read shortly after a use does less work
+        // peek before and after a use, because a read shortly after a use takes a shorter path
         let peeked = read(&room, &thread, method, PEEK).await.unwrap();
         let used = read(&room, &thread, method, Reader::ALL).await.unwrap();
         let peeked_again = read(&room, &thread, method, PEEK).await.unwrap();

@@ -20,7 +20,7 @@ pub(crate) const DUE_AFTER: Duration = Duration::from_secs(60);
 pub(crate) const ANSWER_RETENTION: Duration = Duration::from_secs(604_800);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// A response under test: a model run in a scope, driven by the holder of a token.
+/// A response under test: a run of a model in a scope. The holder of a token drives the run.
 pub(crate) struct Response<'a> {
     pub(crate) room: &'a Room,
     pub(crate) scope: &'a Scope,
@@ -43,7 +43,7 @@ pub(crate) async fn living(room: &Room) -> Subject {
 }
 
 impl<'a> Response<'a> {
-    /// Returns a response that takes the turn of its scope, which is the lease of the thread if the scope has one.
+    /// Returns a response that takes its scope's turn (exclusive lock), or the thread's turn if the scope has a thread.
     pub(crate) fn new(room: &'a Room, scope: &'a Scope) -> Self {
         let bucket = room.backend.bucket_of_scope(&scope.id);
         Self {
@@ -135,7 +135,7 @@ impl<'a> Response<'a> {
         self.journal(token, number, entry, (0, &[]), write).await
     }
 
-    /// Writes a journal entry with `events`, given as the number of the first event and the text of each event.
+    /// Writes a journal entry with `events`: the sequence number of the first event, and the text of each event.
     pub(crate) async fn note_with_events(
         &self,
         token: TurnToken,

@@ -145,7 +145,7 @@ async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
         matches!(resumed, Begun::Locked { by: None, .. }),
         "{resumed:?}"
     );
-    // the client lends its turn to a second response, which must first end the open response
+    // the client lends its turn to a second response, which cannot begin until the open response has ended
     let next = Response::new(&room, &scope).with(Floor::Lent(client.token));
     assert_eq!(
         next.begin(TurnToken::random()).await,
@@ -266,7 +266,7 @@ async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
     let scope = room.scope_of(&thread);
     let ended = Mutex::new(room.backend.ended_turns());
 
-    // retry, because an end is not reported until the subscription is active
+    // retry, because the end of a turn is reported only once the subscription is active
     let is_woken = async || {
         let response = Response::new(&room, &scope);
         let token = response.begin_new().await;

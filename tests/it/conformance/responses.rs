@@ -258,7 +258,7 @@ async fn concurrent_appends_succeed_or_fail_independently(room: Room) {
 
     let appends = responses.iter().zip(&tokens).enumerate();
     let appends = appends.map(async |(number, (response, token))| {
-        // one response in four has not begun, and the events of two others start with a gap
+        // one in four responses has not begun, and the events of responses 2 and 6 start with a gap
         let first = u64::from(number % 4 == 2 && number < 10);
         response.append_events(*token, first, &events(number)).await
     });

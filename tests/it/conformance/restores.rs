@@ -8,8 +8,8 @@ use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// Tolerance for an expiry. Redis computes it from two clock readings, with a possible pause in between. A wrong expiry
-/// is off by at least ten seconds.
+/// Tolerance for an expiry. Redis computes the expiry from two clock readings, with a possible pause in between. A
+/// wrong expiry would be off by at least ten seconds.
 const TOLERANCE_MS: u64 = 5_000;
 const START: ArchivePosition = ArchivePosition {
     archived_ms: 0,

@@ -44,7 +44,7 @@ pub(crate) struct Room {
 /// Time limit for a store call, longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Connection settings of a store, and its server, which runs for as long as this value exists.
+/// Connection settings of a store, and its Redis servers, which run for as long as this value exists.
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
@@ -115,7 +115,7 @@ pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
-/// Returns a Redis store whose writes wait for a replica, on a shared server with a replica.
+/// Returns a Redis store on a shared server that has a replica. The store's writes wait for the replica.
 pub(crate) async fn confirmed() -> Room {
     confirmed_on(replicated::shared()).await
 }
@@ -255,7 +255,7 @@ impl Room {
         self.clock.advance(by);
     }
 
-    /// Calls `act` for each number as if no time passed: sets the clock back after each batch. Advance the clock first.
+    /// Calls `act` for each number, and sets the clock back as if no time had passed. Advance the clock first.
     pub(crate) async fn for_each_concurrently(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
         const BATCH: u64 = 256;
         for first in numbers.clone().step_by(BATCH as usize) {

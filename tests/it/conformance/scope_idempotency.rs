@@ -168,7 +168,7 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
         first.push(written.unwrap());
     }
 
-    // advance by a little less than a minute, because a slow machine adds time
+    // advance by less than a minute, because on a slow machine the writes also take time
     room.advance(50 * SECOND);
     session.run_once(numbered_key(150), &[]).await.unwrap();
 
@@ -258,7 +258,7 @@ async fn new_keys_over_the_limit_are_refused_for_a_minute(room: Room) {
 }
 
 async fn remembered_answers_have_a_size_limit(room: Room) {
-    // the answer to an operation takes 8 bytes, and remembered answers may take 16 MiB
+    // remembered answers may take 16 MiB, and each of these answers takes 8 KiB: 8 bytes for each of 1,024 operations
     const ANSWERS_MAX: u64 = 2_048;
     room.advance(HOUR);
     let session = room.session();
@@ -307,7 +307,7 @@ async fn an_end_does_not_revive_an_expired_answer(room: Room) {
     let first = scope.run_once(once("a", "r"), &[]).await.unwrap();
     room.advance(thread.policy.ttl / 2);
     scope.run(&[set("k", "1")]).await;
-    // without the second write, the thread would expire here, and the remembered answer with it
+    // without the second write, the thread and the remembered answer would expire here
     room.advance(thread.policy.ttl / 2);
     assert!(scope.end().await);
 

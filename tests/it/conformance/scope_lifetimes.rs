@@ -14,7 +14,7 @@ pub(super) fn idle(room: &Room) -> Scope {
     room.session().idling(100 * SECOND)
 }
 
-/// Asserts that `attempt` returns true within `MOMENT`. Repeats slower attempts, because machines may stall.
+/// Asserts that `attempt` returns true within `MOMENT`. Repeats attempts that take longer, because machines may stall.
 pub(super) async fn holds_within_a_moment(attempt: impl AsyncFn(Duration) -> bool) {
     const MOMENT: Duration = Duration::from_millis(50);
     for _ in 0..100 {
@@ -217,7 +217,7 @@ async fn a_scope_with_a_ttl_ends_on_time_however_it_is_used(room: Room) {
     handle.add(&[item("1", "1")]).await;
     room.advance(30 * SECOND);
     let view = handle.view().await.unwrap();
-    // the expiry is a clock reading plus the remaining time that Redis reports; a pause in between shifts it
+    // the expiry is a clock reading plus the remaining time that Redis reports; a pause between these steps shifts it
     assert!(view.expires_ms.unwrap().abs_diff(expires_ms.unwrap()) <= 10_000);
     room.advance(10 * SECOND);
 

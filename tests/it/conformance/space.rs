@@ -27,7 +27,7 @@ pub(crate) fn key(text: &str) -> EntryKey {
     EntryKey::new(text).unwrap()
 }
 
-/// Returns an entry without an expiry, unless its namespace has a default lifetime.
+/// Returns an entry that does not expire, unless its namespace has a default lifetime.
 pub(crate) fn text(body: impl Into<Bytes>) -> NewEntry {
     NewEntry {
         body: body.into(),

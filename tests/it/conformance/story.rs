@@ -8,7 +8,7 @@ use super::room::{Room, Subject};
 /// Number of events per read, small enough that most logs span several pages.
 const PAGE: usize = 3;
 const BATCH: usize = 50;
-/// Maximum number of rounds that a reaper needs to end all expired threads.
+/// Maximum number of rounds in which a reaper (a background task) ends all expired threads.
 const ROUNDS: usize = 1_000;
 
 impl Room {

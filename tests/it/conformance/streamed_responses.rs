@@ -89,7 +89,7 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
     items.sort_by_key(|(index, _)| *index);
     let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
     let output = &ended.outcome.output;
-    // `items` also contains complete reasoning from an answer that was cut off; the output does not
+    // `items` also contains complete reasoning from an answer that was cut off, but the output does not contain it
     let kept = items.iter().filter(|item| output.contains(item));
     assert!(kept.eq(output.iter()), "{items:?} {output:?}");
     ended.outcome.output.clone()
@@ -183,7 +183,7 @@ async fn a_response_that_was_not_streamed_has_the_same_events(room: Room) {
 
 async fn each_event_is_sent_exactly_once_wherever_the_driver_dies(room: Room) {
     for is_done in [false, true] {
-        // fail at one store call per round; the number of calls varies, because one call may write several events
+        // each round fails at a later store call; the number of calls varies, because one call may write several events
         let mut dies_at = 0;
         loop {
             let model = Arc::new(Counting {

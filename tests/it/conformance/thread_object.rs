@@ -12,7 +12,7 @@ async fn describe(thread: &Subject) -> Thread {
     thread.write(&write).await.unwrap().thread.unwrap()
 }
 
-/// Asserts that two times are close. They come from two processes that may pause in between.
+/// Asserts that two times are close. The times come from two processes, which may pause in between.
 fn assert_close(one_ms: u64, other_ms: u64) {
     let apart_ms = one_ms.abs_diff(other_ms);
     assert!(apart_ms < 60_000, "{one_ms} and {other_ms}");

@@ -196,7 +196,7 @@ async fn every_change_since_the_reported_time_is_logged(room: Room) {
         written
     });
 
-    // watch for longer than all writes take, even on a busy machine
+    // log changes for longer than all writes take, even on a busy machine
     let since = room.backend.watch_all(60 * MINUTE).await.unwrap();
 
     let written = writing.await.unwrap().into_iter();

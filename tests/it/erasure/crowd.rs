@@ -95,7 +95,7 @@ async fn erased_threads_never_come_back(backend: Backend) {
     assert_eq!(last.status, 200);
     let erased = last.json();
     assert_eq!(erased["complete"], true);
-    // the last answer counts all threads, including those that earlier requests erased
+    // the answer to the last request counts all erased threads, including those that earlier requests erased
     assert_eq!(erased["threads"], total, "{erased}");
     let owned = owner(&client, Method::GET, &name).ok().await.json();
     assert_eq!(owned["threads"], 0);

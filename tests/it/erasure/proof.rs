@@ -1,5 +1,5 @@
-//! Proves that an erasure is complete: writes markers to everything that stores thread content. A dump of Redis
-//! contains every marker before the erasure and no marker afterwards, in any encoding.
+//! Proves that an erasure is complete: writes markers (unique strings) wherever thread content is stored. A dump of
+//! Redis must contain every marker before the erasure and no marker afterwards, in any encoding.
 
 use std::fs;
 use std::iter;
@@ -21,8 +21,8 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
-/// The markers, each with part of the name of a key that stores it. These keys belong to threads, checkpoints, scopes,
-/// stored answers to idempotent requests, archives, the log and consumers.
+/// The markers, each with part of the name of a Redis key that stores it. These keys belong to threads, checkpoints,
+/// scopes, stored answers to idempotent requests, archives, the log and consumers.
 const MARKERS: [(&str, &str); 34] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
@@ -326,7 +326,7 @@ async fn a_dump_of_redis_has_no_data_of_an_erased_owner() {
     }
 }
 
-/// A block of a stream keeps the bytes of trimmed events for as long as the block contains newer events.
+/// Redis keeps the bytes of trimmed events in a stream block with newer events, so an erasure must rewrite the log.
 #[tokio::test]
 async fn a_dump_of_redis_has_no_trimmed_events_of_an_erased_owner() {
     const DAY: Duration = Duration::from_secs(86_400);

@@ -11,7 +11,7 @@ fn only(event_type: EventType) -> EventTypes {
     [event_type].into_iter().collect()
 }
 
-/// Waits until changes to all threads are logged. Replicas take a while to notice a new subscriber.
+/// Waits until changes to all threads are logged, because replicas take a while to notice a new subscriber.
 async fn until_changes_are_logged(subscriber: &mut GlobalSubscriber, thread: &Subject) {
     let received = async {
         while subscriber.recv_many(thread, 1).await[0].contains("created") {
@@ -265,7 +265,7 @@ async fn no_events_are_read_without_subscribers(room: Room) {
     thread.merge(&[set("k", "2")]).await;
     thread_subscriber.recv().await.unwrap();
 
-    // since it reconnected, the stream reads only events of its own log
+    // after the subscriber has reconnected, its stream reads only the events in the log of its own thread
     until(|| async { read().await > before }).await;
     assert!(read().await <= before + 2);
 }

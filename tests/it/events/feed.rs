@@ -110,7 +110,7 @@ async fn a_stream_resumes_from_the_cursor_of_a_comment(room: Room) {
     assert!(event.starts_with("event: thread.created\n"), "{event}");
 }
 
-/// Returns a function that makes a thread whose events are in the same log as those of its argument.
+/// Returns a function that creates a thread whose events go to the same log as those of a given thread.
 fn neighbour_finder(room: &Room) -> impl Fn(&Subject) -> Subject {
     let backend = Arc::clone(&room.backend);
     let store = Arc::clone(&room.store);

@@ -20,7 +20,7 @@ use crate::conformance::story::words;
 
 /// Time limit for an event to arrive, even on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// Time after the last subscriber's disconnection until changes of the thread are no longer logged.
+/// Time after which changes of a thread are not logged if its last subscriber has disconnected.
 const WATCH_EXPIRY: Duration = Duration::from_secs(100);
 
 fn replica(room: &Room) -> Events {

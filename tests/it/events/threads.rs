@@ -278,7 +278,7 @@ async fn an_expiry_arrives_before_the_next_life(room: Room) {
     let mut subscriber = ThreadSubscriber::of(&events, &thread).await;
     let cursor = subscriber.cursor;
 
-    // `back` may reconnect before the expiry is noticed; `subscriber` was connected throughout
+    // `back` may reconnect before the expiry is noticed, but `subscriber` has been connected all the time
     room.advance(Duration::from_secs(61));
     let mut back = ThreadSubscriber::after(&events, &thread, Some(cursor)).await;
     for subscriber in [&mut subscriber, &mut back] {

@@ -15,7 +15,7 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const CALLERS: usize = 20;
-/// Time limit for a request. Even on a busy machine, a request reaches it only if Redis is unavailable.
+/// Time limit for a request. Even on a busy machine, a request takes this long only if Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum 99th-percentile latency of requests that fail fast or reach an available node, even on a busy machine.
 const FAST_P99_MAX: Duration = Duration::from_secs(4);
@@ -148,7 +148,7 @@ async fn requests_fail_fast_while_redis_is_down_and_succeed_after_its_restart() 
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < FAST_P99_MAX, "{down:?}");
     assert!(back < RECOVERY_MAX, "{back:?}");
-    // two workers, background work and health checks each try once, and again after 0.1, 0.3, 0.7, 1.5, 2.5 s, ..
+    // two workers, background work and health checks each connect once, and again after 0.1, 0.3, 0.7, 1.5, 2.5 s, ..
     let attempts_max = 20 + lasted.as_secs();
     assert!(attempts < attempts_max, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
@@ -224,7 +224,7 @@ async fn the_first_request_after_an_unobserved_recovery_succeeds() {
     redis.kill();
     until(async || thread.put("state/k", "2").send().await.status == 503).await;
     redis.restart();
-    // probes run only while clients send requests; wait for longer than the probe interval
+    // without requests, the server does not probe Redis; wait longer than the probe interval
     sleep(Duration::from_secs(3)).await;
 
     let start = Instant::now();
@@ -246,7 +246,7 @@ async fn the_failure_of_one_call_does_not_open_the_circuit() {
         thread.get("state").ok().await;
     }
     redis.call(&["CONFIG", "SET", "maxmemory", "0"]);
-    // pause Redis as a slow script would, for less than the time limit of a call
+    // pause Redis like a slow script, for less time than the limit for a call
     redis.suspend();
     let waits = thread.put("state/k", "3").ok();
     let (_, ()) = join(waits, async {
@@ -276,11 +276,11 @@ async fn a_dead_cluster_node_does_not_affect_the_slots_of_other_nodes() {
             cluster.nodes[3].kill();
             let killed = Instant::now();
             until(async || server.metric(OPEN).await > 0).await;
-            // long enough for a failover to the replica, and for earlier calls to end
+            // wait until the calls that began before the failure have ended
             sleep(PATIENCE + Duration::from_secs(1)).await;
             let settled = Instant::now();
             sleep(Duration::from_secs(2)).await;
-            // the probability that the node holds none of the 60 threads is (2/3)^60, or 3 in 10^11
+            // the probability that the killed node holds none of the 60 threads is (2/3)^60, or 3 in 10^11
             until(async || {
                 let answers = callers.sent_in(settled, Instant::now());
                 let of = |index| answers.iter().filter(move |answer| answer.thread == index);

@@ -21,7 +21,7 @@ fn waiting(redis: &RedisServer) -> Server {
     servers_waiting(&[redis.url()], 1).remove(0)
 }
 
-/// Starts a server whose time limit is long enough to confirm writes on a busy machine.
+/// Starts a server with a time limit that is long enough to confirm writes on a busy machine.
 fn patient(redis: &RedisServer) -> Server {
     servers_within(PATIENCE, &[redis.url()], 1).remove(0)
 }

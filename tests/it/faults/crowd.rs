@@ -14,7 +14,7 @@ use crate::support::redis::{self, RedisServer};
 use crate::support::server::Backend;
 use crate::support::until;
 
-/// Number of requests, few enough to arrive within the time limit on a busy machine.
+/// Number of requests, few enough that all arrive within the time limit on a busy machine.
 const REQUESTS: usize = 750;
 const IN_FLIGHT: usize = 128;
 const WAITING: usize = 256;
@@ -31,12 +31,12 @@ fn patient(redis: &RedisServer) -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Number of requests that start together. More would overflow the system's queue of new connections, and a server
-/// closes connections that stay silent for too long.
+/// Number of requests that start together. More requests would overflow the system's queue of new connections, or
+/// arrive so late that the server closes their silent connections.
 const WAVE: usize = 250;
 
-/// Pushes all numbers concurrently. Calls `when_full` once all pushes over the limits on running and waiting calls have
-/// been rejected. Returns the numbers that took effect, and how long each rejection took.
+/// Pushes all numbers concurrently. Calls `when_full` once all pushes that exceed the call limits have been rejected.
+/// Returns the numbers that took effect, and how long each rejection took.
 async fn push_all(
     server: &Server,
     thread: &OwnThread,
@@ -101,7 +101,7 @@ async fn calls_over_the_limits_are_rejected_and_waiting_calls_run_once() {
     proxy.set(Mode::Hanging);
     let pushed = push_all(&server, &thread, async || {
         assert!(is_full(calls(&server).await));
-        // count the first command of each write: a `PTTL` outside a script, or a script with the thread's id
+        // count the first Redis command of each write: a `PTTL` outside a script, or a script with the thread's id
         let sent = || proxy.count_held("$4\r\nPTTL") + proxy.count_held(&thread.id);
         until(async || sent() >= IN_FLIGHT).await;
         assert!(sent() < IN_FLIGHT + 10, "{}", sent());

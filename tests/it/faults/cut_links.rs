@@ -47,7 +47,7 @@ async fn retried_pushes_are_stored_exactly_once_while_links_are_cut() {
     }));
     timeout(Duration::from_secs(1_200), writers).await.unwrap();
 
-    // read through a new server, because the others may not have reconnected to Redis since the last cut
+    // read through a new server, because the other servers may not have reconnected to Redis since the last cut
     let never_cut = servers[0]
         .settings()
         .set("THREADKEEP_REDIS_URL", url(address(&redis)))

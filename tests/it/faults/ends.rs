@@ -22,10 +22,10 @@ const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
 const REPLICAS: usize = 3;
 const FAULT_DURATION: Duration = Duration::from_secs(20);
-/// Minimum number of replicas to kill, even if a busy machine is slow to start new ones.
+/// Minimum number of replicas to kill, even if a busy machine is slow to start new replicas.
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
-/// Time limit for the webhook to report the end of the last thread. Long enough for a busy machine.
+/// Time limit for the webhook to report the last thread's end, long enough for a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
@@ -154,7 +154,7 @@ async fn write(replicas: &Replicas, ids: &[String]) {
     }
 }
 
-/// Waits for all deliveries and returns them. The lease of a dead replica may have to expire first.
+/// Waits for all deliveries and returns them. May have to wait until the lease of a dead replica expires.
 async fn await_all_deliveries(receiver: &Receiver) -> HashMap<String, (String, serde_json::Value)> {
     let start = Instant::now();
     loop {

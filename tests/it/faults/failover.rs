@@ -10,7 +10,7 @@ use crate::support::sentinel::{MASTER, Watched};
 use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 12;
-/// A failed attempt is retried if the machine paused for this long, because writers or a replica may lag behind.
+/// A failed attempt is retried if the machine paused for this long, because writers or a replica may then lag behind.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Time limit for the replica to be promoted and for the servers to find it, even on a busy machine.
 const RECOVERY: Duration = Duration::from_secs(100);

@@ -85,8 +85,8 @@ async fn no_request_waits_longer_than_its_timeout_on_a_dead_link() {
 /// retry after a timeout of 2 s.
 const CONNECTIONS: f64 = 12.0;
 
-/// Maximum number of connections for writes that wait for replicas. Each of two workers opens 4 connections in attempts
-/// before Redis recovers, and 16 connections afterwards.
+/// Maximum number of connections for writes that wait for replicas. Each of two workers opens 4 connections before
+/// Redis recovers, and 16 connections afterwards.
 const CONNECTIONS_OF_WRITES: f64 = 2.0 * (16.0 + 4.0);
 
 #[tokio::test]
@@ -110,8 +110,8 @@ async fn a_hanging_redis_gets_few_new_connections_from_confirmed_writes() {
     );
 }
 
-/// Returns the number of connections that two servers open while Redis hangs for 5 s and recovers. If that takes longer
-/// than ten seconds, scales the number down to ten seconds.
+/// Returns the number of connections that two servers open while Redis hangs for 5 s and recovers. If this takes longer
+/// than ten seconds, returns the average number in ten seconds.
 async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
     let servers = servers_waiting(&[redis.url(), redis.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();

@@ -1,5 +1,5 @@
-//! Tests what clients observe, and what the store contains, when links and processes fail. Servers and Redis run as
-//! separate processes.
+//! Tests what clients observe, and what the store contains, when network links and processes fail. Servers and Redis
+//! run as separate processes.
 
 mod breaker;
 mod confirmed_writes;

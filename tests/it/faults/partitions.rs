@@ -25,7 +25,7 @@ async fn cut_off() {
     let link = Proxy::start(address(&redis));
     let servers = servers(&[url(link.address()), redis.url(), redis.url()]);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();
-    // use separate loads, because the partition must not affect the gaps of `others`
+    // the loads are separate, so that the test can check that the partition does not delay the writes of `others`
     let cut_off = Load::new(WRITERS, &addresses[..1]);
     let others = Load::new(WRITERS, &addresses[1..]);
     // each retry of `around` reaches a different replica than the previous attempt

@@ -1,4 +1,4 @@
-//! Tests a Redis that rejects writes but answers reads: its disk failed, replicas are missing, or its memory is full.
+//! Tests a Redis server that rejects writes but answers reads: its disk failed, replicas are missing, or it is full.
 
 use reqwest::Method;
 use serde_json::json;
@@ -132,7 +132,7 @@ async fn assert_reads_succeed(cause: Cause) {
     entry.json("1").ok().await;
 
     cause.begin(&redis);
-    // wait until the key has expired, without a read that would delete it
+    // wait until the key `due` has expired, but do not read the key, because a read would delete it
     let due = redis.seconds() + 2;
     until(async || redis.seconds() >= due).await;
 

@@ -27,7 +27,7 @@ async fn confirmed_writes_follow_slots_that_move() {
     move_slots_under_load(1, MOVING_TIME / 2).await;
 }
 
-/// Runs the tests one at a time. Each test has its own cluster, whose nodes are all busy while slots move.
+/// Lock that makes the tests run one at a time, because each test keeps all nodes of its own cluster busy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 async fn move_slots_under_load(wait_replicas: u16, duration: Duration) {

@@ -122,7 +122,8 @@ async fn a_turn_follows_its_thread_to_a_new_id(room: Room) {
         async move {
             let turn = thread.turn(Duration::from_secs(1)).exclusive().await?;
             let id = thread.rotate().await?;
-            // sleep for longer than the lease; wait until the turn is held, because a busy machine may miss a renewal
+            // sleep for longer than the turn's duration of one second, so that the turn exists only if it was renewed;
+            // then wait, because a busy machine may renew the turn late
             tokio::time::sleep(Duration::from_millis(1_500)).await;
             let held = async || backend.get_turn(&id, Access::All).await.unwrap();
             until(async || held().await.is_some()).await;

@@ -151,7 +151,7 @@ async fn a_callback_ignores_earlier_and_later_ends(room: Room) {
         ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
-    // a callback for a different thread makes the service read the log
+    // first register a callback for a different thread, so that the service is already reading the event log
     let (other, notices) = (Notices::default(), Notices::default());
     let waiting = started(&bench.room).await;
     bench.call_as(&waiting.id, registering(&other)).await;

@@ -1,4 +1,4 @@
-//! Tests an app that stores the final states of its threads in entries, which outlive the threads.
+//! Tests an app that stores the final state of each thread as an entry in a namespace, where it outlives the thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};
 use crate::support::until;
 
-/// Stores the final state of a thread once per life (incarnation of the thread), no matter how often the event arrives.
+/// Stores the final state of each life (incarnation of a thread) only once, even if the end event is delivered twice.
 async fn store_final_state(entries: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
     let Some(archive) = notice.archive else {
         return Ok(());

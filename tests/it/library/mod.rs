@@ -1,4 +1,4 @@
-//! Tests the guarantees of the library for actix-web apps, and the number of store calls that it makes.
+//! Tests the guarantees of the library for actix-web apps, and counts the store calls that the library makes.
 
 mod after;
 mod answers;

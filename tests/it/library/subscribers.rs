@@ -106,7 +106,7 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
         Replica::start(&room, lifecycle_types()).await,
         Replica::start(&room, lifecycle_types()).await,
     ];
-    // wait until both replicas have received events; events in flight before then may be delivered twice
+    // wait until both replicas receive events, because an event may be delivered twice while a replica joins the group
     let created = AtomicUsize::new(0);
     until(async || {
         create_and_end(&room.subject()).await;

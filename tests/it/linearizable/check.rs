@@ -6,10 +6,10 @@ use threadkeep_domain::Life;
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};
 
-/// Counts comparisons, so that a test can assert that it made enough of them.
+/// Counts the comparisons of each kind. A test asserts that each count is above 0.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// Number of reads that began after a write was acknowledged, and therefore had to show that write.
+    /// Number of reads that began after a write was acknowledged, and therefore had to show that write or a later one.
     pub(super) bounded: usize,
     pub(super) compared: BTreeMap<&'static str, usize>,
     pub(super) derived: usize,
@@ -41,8 +41,8 @@ pub(super) fn check(history: &History, may_fail: bool) -> Checked {
     checked
 }
 
-/// Asserts that `read` shows a version that is not older than the last version acknowledged before the read began.
-/// Ignores writes before an event other than a failover. Returns whether any write remained to compare with.
+/// Asserts that `read` shows the newest version that was acknowledged before the read began, or a later version.
+/// Ignores writes before the thread ended or Redis lost data. Returns false if there is no write to compare with.
 fn is_bounded(read: &Read, writes: &[Written], events: &[(Interval, Event)]) -> bool {
     let cuts = events
         .iter()

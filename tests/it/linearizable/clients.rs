@@ -47,7 +47,7 @@ pub(super) struct Setup {
 struct Stop<'a>(&'a Clients);
 
 impl Setup {
-    /// Clients of a store that does not fail, and of threads that do not end.
+    /// Settings for tests in which the store does not fail and the clients do not end threads.
     pub(super) const STEADY: Self = Self {
         replicas: 3,
         workers: 2,
@@ -120,7 +120,7 @@ impl Clients {
     }
 
     pub(super) fn hits(&self) -> (u64, u64) {
-        // count the uses of only one worker per replica, because the workers of a replica share a cache
+        // read the counters of only one worker per replica, because the workers of a replica share one cache
         let uses = self
             .workers
             .iter()
@@ -198,7 +198,7 @@ impl Clients {
                 }
             }
             Err(WriteError::Store(_)) if self.setup.may_fail => {
-                // pause as a client would, which also leaves CPU time for Redis
+                // pause before the next call, as a client would, so that Redis gets CPU time
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             Err(error) => panic!("{error}"),

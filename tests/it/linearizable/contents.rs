@@ -7,7 +7,7 @@ use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
 use super::shown::Shown;
 
-/// The number of earlier data losses, the life (incarnation of the thread), and the version number.
+/// The number of earlier data losses and failovers, the life (incarnation of the thread), and the version number.
 type VersionId = (usize, Life, u64);
 
 #[derive(Default)]
@@ -24,8 +24,8 @@ struct Content {
     created_ms: Option<u64>,
 }
 
-/// Asserts that all reads of a version show the same content: the result of applying the version's write to the
-/// previous version, or to no thread.
+/// Asserts that all reads of a version show the same content, which must result from applying the version's write to
+/// the previous version, or to an empty thread if this is the first version.
 pub(super) fn compare(
     reads: &[Read],
     writes: &[Written],
@@ -117,7 +117,7 @@ impl Content {
         self.ttl = change.ttl.or(self.ttl);
     }
 
-    /// Fills in unknown content from reads, and checks all reads against the content.
+    /// Takes unknown parts of the content from the reads in `seen`, and asserts that every read shows the same content.
     fn shows(&mut self, seen: &Seen<'_>, checked: &mut Checked) {
         for shown in &seen.shown {
             self.learn(shown);
@@ -164,7 +164,7 @@ impl Content {
     }
 }
 
-/// Returns the number of losses and failovers before `at`, or `None` if one of them overlaps `at`.
+/// Returns the number of data losses and failovers before `at`, or `None` if a loss or failover overlaps `at`.
 fn era(at: &Interval, events: &[(Interval, Event)]) -> Option<usize> {
     let mut losses = events.iter().filter(|(_, event)| *event != Event::End);
     let overlaps = |loss: &Interval| !loss.is_before(at) && !at.is_before(loss);

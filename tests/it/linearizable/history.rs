@@ -51,7 +51,7 @@ pub(super) struct History {
     pub(super) reads: Mutex<Vec<Read>>,
     pub(super) writes: Mutex<Vec<Written>>,
     pub(super) events: Mutex<Vec<(Interval, Event)>>,
-    /// The stamp that the last recorded call returned, or the default if there was no thread.
+    /// The stamp (version and life) that the last recorded call returned, or the default if the thread did not exist.
     last: Mutex<Stamp>,
 }
 

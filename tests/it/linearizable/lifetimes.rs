@@ -5,10 +5,10 @@ use threadkeep_store::Clock;
 use super::clients::Clients;
 use super::history::{Event, Interval};
 
-/// Tolerance in milliseconds. Redis may set an expiry a moment after computing it.
+/// Tolerance in milliseconds, because Redis may set an expiry time a moment after computing it.
 const SLACK_MS: u64 = 250;
 
-/// Readings of the Redis clock in milliseconds, shifted like `clock`. Each is stored with the interval of its call.
+/// Readings of the Redis clock in milliseconds, shifted like `clock`. Each reading includes the interval of its call.
 pub(super) struct Times {
     redis: redis::Connection,
     clock: Clock,
@@ -47,7 +47,7 @@ impl Times {
         }
     }
 
-    /// Records the ends of all lives (incarnations of threads) that may have reached `max_age`. Returns their number.
+    /// Records the end of each life (thread incarnation) that may have reached `max_age`. Returns the number of ends.
     pub(super) fn note_ends(&mut self, clients: &Clients, max_age: Duration) -> usize {
         self.read_clock();
         let mut ended = 0;
@@ -62,7 +62,7 @@ impl Times {
         ended
     }
 
-    /// Returns the interval in which a life may have ended, given its first write, or `None` if it has not ended.
+    /// Returns the interval in which a life that began during `begin` reached `max_age`, or `None` if it is younger.
     fn end(&self, begin: &Interval, max_age: Duration) -> Option<Interval> {
         let max_age_ms = u64::try_from(max_age.as_millis()).unwrap();
         let earliest_ms = self.last(|at, _| at.end <= begin.start)?.1 + max_age_ms - SLACK_MS;

@@ -49,12 +49,12 @@ async fn clients(url: &str, wait_replicas: u16, clock: &Clock, setup: Setup) -> 
     Clients::new(workers, clock, setup)
 }
 
-/// Checks the observations, and asserts that there are enough of them for a proof.
+/// Checks the recorded reads and writes, and asserts that the checks compared enough of them.
 fn judge(clients: &Clients) {
     let (hits, reads) = clients.hits();
     let checked = clients.check();
     println!("{checked:?}, {hits} hits of {reads} reads");
-    // require an absolute number of hits, because `reads` also counts reads while the store is unavailable
+    // require a fixed number of hits, not a share of `reads`, because `reads` includes failed reads during an outage
     assert!(hits > 100, "{hits} of {reads}");
     assert!(checked.bounded > 0 && checked.derived > 0 && checked.conditional > 0);
     for kind in Shown::KINDS {
@@ -76,7 +76,7 @@ async fn reads_are_linearizable_while_threads_end_and_are_restored() {
     judge(&clients);
 }
 
-/// All workers write to the same cached threads, which no other replica makes stale.
+/// All workers belong to one replica, so they share its cache, and no other replica makes a cached thread stale.
 #[tokio::test]
 async fn workers_of_one_replica_do_not_mix_cached_versions() {
     let redis = RedisServer::start();
@@ -117,14 +117,14 @@ async fn an_expired_thread_is_gone_for_every_replica() {
     judge(&clients);
 }
 
-/// For a second after a read, other reads use a cached copy, without the script that would detect the expiry.
+/// For a second after a read, the replica serves its cached copy without running the script that detects an expiry.
 #[tokio::test]
 async fn a_thread_past_its_maximum_age_is_gone_for_every_replica() {
     let redis = RedisServer::start();
     let clock = Clock::system();
     let max_age = Duration::from_secs(61);
     let setup = Setup {
-        // few threads, so that each thread is read many times a second without being changed
+        // few threads and few writes, so that each thread is read many times per second between two writes
         threads: 20,
         writes: 500,
         policy: ThreadPolicy {
@@ -141,7 +141,7 @@ async fn a_thread_past_its_maximum_age_is_gone_for_every_replica() {
     let ends = async {
         times.read_clock_for(Duration::from_secs(1)).await;
         for _ in 0..3 {
-            // the current lives (incarnations of threads) then end one after another, while clients read them
+            // advance the clock so far that the current lives (incarnations of threads) soon end, one after another
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
             // wait until enough calls have been made for new lives to begin, even on a busy machine
@@ -179,7 +179,7 @@ async fn no_cached_copy_survives_a_flush_of_redis() {
     judge(&clients);
 }
 
-/// After the loss, Redis assigns the version numbers of the lost writes to different writes.
+/// After Redis has lost writes, it assigns the version numbers of these writes to later writes.
 #[tokio::test]
 async fn no_cached_copy_of_a_lost_write_is_read() {
     let redis = RedisServer::start();

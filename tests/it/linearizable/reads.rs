@@ -12,7 +12,7 @@ use super::history::{History, Interval};
 use super::shown::Shown;
 use super::writes::{KEYS, MESSAGES};
 
-/// Tolerance in milliseconds for an expiry. This process and the store read their clocks at different moments.
+/// Tolerance in milliseconds for expiry times, because the test and the store read their clocks at different moments.
 const TOLERANCE_MS: u64 = 10_000;
 
 pub(super) async fn read(
@@ -117,7 +117,7 @@ fn part() -> (Key, Option<Slice>) {
     (Key::new(MESSAGES).unwrap(), Some(slice))
 }
 
-/// Asserts that this read, or a read up to a second earlier, extended the lifetime, but not beyond the maximum age.
+/// Asserts that this read, or a read up to a second earlier, extended the thread's lifetime, but not beyond `max_age`.
 fn assert_expiry(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     let oldest_ms = policy

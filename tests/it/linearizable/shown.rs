@@ -54,7 +54,7 @@ impl Shown {
         }
     }
 
-    /// Returns whether all shown parts of a state match `document`, whose text is `json`.
+    /// Returns whether the parts of the state that a read showed match `document`. `json` is `document` in JSON format.
     pub(super) fn matches(&self, document: &Document, json: &[u8]) -> bool {
         match self {
             Self::Stamp => true,

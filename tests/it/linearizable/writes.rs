@@ -15,7 +15,7 @@ const WINDOW: u64 = 20;
 pub(super) const KEYS: [&str; 9] = [
     MESSAGES, "set0", "set1", "set2", "set3", "count0", "count1", "count2", "count3",
 ];
-/// TTLs of threads in seconds, all below the two hours by which tests advance the clock.
+/// Possible TTLs of threads in seconds. Tests advance the clock by two hours, which is longer than any of these TTLs.
 const TTLS: std::ops::Range<u64> = 3_600..7_000;
 
 pub(super) async fn write(
@@ -98,8 +98,8 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Records a refusal, which shows the current version of the thread. The version must not meet `required`. Without
-/// `required`, the thread must exist.
+/// Records a refusal as a read, because it contains the current version of the thread. Asserts that this version does
+/// not meet `required` or, without `required`, that the thread exists.
 fn refused(
     history: &History,
     at: Interval,
@@ -137,7 +137,8 @@ fn change(last: Stamp) -> Change {
     }
 }
 
-/// Returns a condition for one write in three: all or part of `last`, part of a wrong stamp, or that the thread exists.
+/// Returns a condition for one write in three. The condition requires `last` or a part of it, a wrong version or life,
+/// or only that the thread exists.
 fn precondition(last: Stamp) -> Option<Precondition> {
     let wrong = Stamp {
         version: last.version + 1_000_000,

@@ -4,13 +4,13 @@ use threadkeep_domain::{Event, EventKind};
 
 use super::LocalStamp;
 
-/// Duration of a `Watch` step. Differs from any sum of pauses by at least 5 s, so that slow steps do not matter.
+/// Duration of a `Watch` step. At least 5 s from any sum of pauses, so that a slow step cannot change the outcome.
 pub(super) const WATCHED: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     expected: Vec<(LocalStamp, &'static str)>,
-    /// The version and life of the thread, unless the end of that life has been logged.
+    /// The version and life (incarnation) of the thread, or `None` if the log already contains the end of that life.
     open: Option<LocalStamp>,
     watched_until: Duration,
 }
@@ -51,7 +51,7 @@ impl History {
         self.end("expired");
     }
 
-    /// Begins a life (an incarnation of the thread). If the previous life expired, its expiry is logged first.
+    /// Begins a life (incarnation of the thread). If the previous life expired, first adds its expiry to `expected`.
     fn begin(&mut self, stamp: LocalStamp, kind: &'static str) {
         self.miss();
         self.expected.push((stamp, kind));
@@ -63,7 +63,7 @@ impl History {
             .extend(self.open.take().map(|last| (last, kind)));
     }
 
-    /// Checks that `events`, each with the index of its life, are the expected events and no others.
+    /// Checks that `events` are exactly the expected events. Each event has the index of its life (incarnation).
     pub(super) fn check(&self, events: &[(Event, usize)]) -> Result<(), String> {
         let logged = events.iter().map(|(event, life)| {
             let kind = match &event.kind {

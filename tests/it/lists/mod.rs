@@ -1,6 +1,6 @@
 //! Random operation lists for one thread, and a player that runs them.
 //!
-//! Lists refer to stamps (the version and life of a thread) by index, because stamps differ between stores.
+//! Lists refer to stamps (a version and an incarnation of a thread) by index, because stamps differ between stores.
 
 mod history;
 mod player;
@@ -51,17 +51,17 @@ pub(crate) enum Step {
     },
     Rotate,
     Copy(CopyStep, Caller),
-    /// Repeats the earlier step with this index, modulo the number of earlier steps.
+    /// Repeats an earlier step. Its index is this number modulo the number of earlier steps.
     Again(usize),
     Read(ReadStep, Caller),
     Advance(Duration),
     Watch,
     Reap,
-    /// Restores the life that ended last, or the life of the stamp that [`PreconditionStep::Seen`] selects.
+    /// Restores the last ended life if `None`, or else the life in the stamp that [`PreconditionStep::Seen`] selects.
     Restore(Option<usize>),
 }
 
-/// A version, and the index of its life (incarnation of the thread) in the order in which lives were first seen.
+/// A version, and the index of its life (incarnation of the thread). The player numbers lives as they first appear.
 type LocalStamp = (u64, usize);
 
 #[derive(Debug, Clone)]
@@ -130,7 +130,7 @@ pub(crate) enum CopyStep {
         metadata: Option<&'static str>,
         precondition: Option<PreconditionStep>,
         turn: Option<u8>,
-        /// True if the copy is in the same bucket as the source.
+        /// True if the copy is in the same bucket (the keys of one hash tag) as the source.
         is_near: bool,
     },
     Import,
@@ -158,7 +158,8 @@ pub(crate) enum Expects {
 pub(crate) enum TombstoneCheck {
     Always,
     Never,
-    /// Checks only tombstones newer than the life of the stamp that [`PreconditionStep::Seen`] selects with this index.
+    /// Respects the tombstone (the mark of an ended thread) only if it is newer than the life in the stamp that
+    /// [`PreconditionStep::Seen`] selects with this index.
     After(usize),
 }
 
@@ -167,7 +168,7 @@ pub(crate) enum PreconditionStep {
     Exists,
     Version(u64),
     CurrentVersion,
-    /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
+    /// A recorded stamp. The index counts back from the newest recorded stamp, and wraps around after the oldest.
     Seen(usize),
 }
 

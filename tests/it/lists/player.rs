@@ -33,7 +33,7 @@ pub(crate) struct Player {
     seen: Vec<Stamp>,
     lives: Vec<Life>,
     version: u64,
-    /// Guards that always hold. A store takes no shortcuts for a write with guards.
+    /// Guards that always hold. If set, every write has them, because a store takes no shortcuts for guarded writes.
     extra: Vec<Guard>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
     Destroyed(Destroyed),
     Read(Option<(LocalStamp, String)>),
     Thread(Option<Description>),
-    /// The turn was granted by this step or, if `replayed`, by an earlier step with the same key.
+    /// The turn was granted by this step or, if `replayed`, by an earlier step with the same idempotency key.
     Granted {
         replayed: bool,
     },
@@ -60,7 +60,7 @@ pub(crate) enum Outcome {
     Nothing,
 }
 
-/// A thread object, with times in multiples of 5 s since the start.
+/// A thread object. `times` are in units of 5 s since the player was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
     stamp: LocalStamp,
@@ -137,8 +137,8 @@ impl Player {
         }
     }
 
-    /// Returns all events and archives of the thread, in a form that is the same for all stores. An error describes
-    /// how the log differs from the expected events.
+    /// Returns all events and archives of the thread, in a form that is the same for all stores. If the log differs
+    /// from the expected events, returns an error that describes the difference.
     pub(crate) async fn story(&mut self) -> Result<Vec<String>, String> {
         self.reap().await;
         if !self.subject.exists().await {
@@ -688,7 +688,7 @@ fn token(turn: u8) -> TurnToken {
     format!("turn_{turn:032x}").parse().unwrap()
 }
 
-/// Derives the fingerprint of the request from the step, so equal steps count as equal requests.
+/// Derives the request's fingerprint from the step, so that equal steps count as the same request.
 fn idempotency(key: u8, request: &impl std::fmt::Debug) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

@@ -11,7 +11,7 @@ use super::{
     Step, TombstoneCheck, WriteStep,
 };
 
-/// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
+/// Only a few keys, so that steps often use the same key. A store might confuse some of the keys with internal names.
 const KEYS: [&str; 12] = [
     "k",
     "l",
@@ -61,14 +61,14 @@ const AMOUNTS: [i64; 9] = [
 ];
 
 const OWNERS: [&str; 2] = ["ann", "bob"];
-/// Turn durations in seconds. They differ from any sum of [`pause`]s by at least 5 s, so that slow steps do not matter.
+/// Turn durations in seconds, at least 5 s from any sum of [`pause`]s, so that a slow step cannot change the outcome.
 const TURN_SECONDS: [u64; 2] = [25, 65];
 
 pub(crate) fn list() -> impl Strategy<Value = List> {
     (policy(), vec(step(), 1..24)).prop_map(|(policy, steps)| List { policy, steps })
 }
 
-/// Lifetimes differ from any sum of [`pause`]s by at least 5 s, so that slow steps do not matter.
+/// All lifetimes are at least 5 s from any sum of [`pause`]s, so that a slow step cannot change the outcome.
 fn policy() -> impl Strategy<Value = ThreadPolicy> {
     let max_bytes = prop_oneof![
         4 => Just(1_048_576),

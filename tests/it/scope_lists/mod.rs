@@ -1,6 +1,6 @@
 //! Random operation lists for one scope, a player that runs them, and a reference model.
 //!
-//! Lists refer to stamps (the version and life of a scope) by index, because stamps differ between stores.
+//! Lists refer to stamps (a version and an incarnation of a scope) by index, because stamps differ between stores.
 
 mod player;
 mod reference;
@@ -19,7 +19,7 @@ pub(crate) struct List {
     pub(crate) policy: ScopePolicy,
     pub(crate) thread_ttl: Duration,
     pub(crate) tombstone: Duration,
-    /// True if the player reads everything after each step, which extends lifetimes.
+    /// True if the player reads the whole scope after each step. These reads extend lifetimes.
     pub(crate) reads_everything: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -39,13 +39,13 @@ pub(crate) enum Step {
     },
     Page(Bound, usize),
     End(Option<PreconditionStep>),
-    /// Repeats the earlier step with this index, modulo the number of earlier steps.
+    /// Repeats an earlier step. Its index is this number modulo the number of earlier steps.
     Again(usize),
     Advance(Duration),
     Thread(ThreadStep),
 }
 
-/// A change of the scope's thread. Scopes without a thread ignore the step.
+/// A change of the thread that the scope belongs to. Lists for scopes without a thread ignore the step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ThreadStep {
     Write,
@@ -94,7 +94,7 @@ pub(crate) enum Op {
 pub(crate) enum PreconditionStep {
     Exists,
     Version(u64),
-    /// A stamp that the player has recorded. The index counts back from the newest one, modulo their number.
+    /// A recorded stamp. The index counts back from the newest recorded stamp, and wraps around after the oldest.
     Seen(usize),
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::conformance::room::{Room, Subject};
 use crate::conformance::scope_room::{Scope, fill, increment, item, key, record, set, tasks, word};
 
-/// A version, and the index of its life (incarnation of the scope) in the order in which lives were first seen.
+/// A version, and the index of its life (incarnation of the scope). The player numbers lives as they first appear.
 type LocalStamp = (u64, usize);
 
 const CONTENTS: [&str; 3] = ["a", "é\n", "c"];
@@ -357,7 +357,7 @@ impl Player {
 }
 
 impl Threads {
-    /// Ends expired threads, because a thread has no archive until it is ended.
+    /// Ends expired threads, because an expired thread does not have an archive until the store ends it.
     async fn reap(&self) {
         let Self::Stored(thread, backend) = self else {
             return;
@@ -408,7 +408,7 @@ fn operations(op: &Op) -> Vec<KvOperation> {
     }
 }
 
-/// Derives the fingerprint of the request from the step, so equal steps count as equal requests.
+/// Derives the request's fingerprint from the step, so that equal steps count as the same request.
 fn idempotency(key: u8, request: &WriteStep) -> IdempotencyKey {
     IdempotencyKey {
         digest: Fingerprint::of(&[&[key]]),

@@ -1,4 +1,4 @@
-//! A minimal reference model of a scope, built on the domain's code.
+//! A minimal reference model of a scope, which uses the crate `threadkeep_domain`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +19,7 @@ use super::{Kind, List};
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// A model of any scope, and of the scope's thread, if any. Time passes only when a test advances the clock.
+/// A model of a scope and, if the scope belongs to a thread, of that thread. Only tests advance the clock.
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
     clock: Clock,
@@ -34,7 +34,7 @@ struct World {
     lives: u64,
     thread: Option<Thread>,
     refuses_until_ms: u64,
-    /// The scope in the thread's most recently ended life (incarnation), unless that life was restored.
+    /// The scope at the end of the thread's last ended life (incarnation). `None` if that life was restored.
     final_scope: Option<Option<Held>>,
     scope: Option<Held>,
     answers: HashMap<Fingerprint, (Fingerprint, ScopeWritten)>,

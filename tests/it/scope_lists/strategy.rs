@@ -10,7 +10,7 @@ use super::{
     Bound, Expects, Kind, List, Op, PreconditionStep, Removes, Step, ThreadStep, WriteStep,
 };
 
-/// A few keys, so that steps often use the same one. A store might confuse some of them with its own names.
+/// Only a few keys, so that steps often use the same key. A store might confuse some of the keys with internal names.
 const KEYS: [&str; 9] = ["k", "l", "", "M", "T", "R", "kk", "x\n", "é\u{2028}"];
 const TEXTS: [&str; 16] = [
     "",
@@ -42,7 +42,7 @@ const AMOUNTS: [i64; 8] = [
 ];
 const IDS: [&str; 6] = ["a", "b", "c", "A", "R", "o1"];
 
-/// Lifetimes differ from any sum of pauses by at least 5 s, so that slow steps do not matter.
+/// All lifetimes are at least 5 s from any sum of pauses, so that a slow step cannot change the outcome.
 pub(crate) fn list() -> impl Strategy<Value = List> {
     let kind = prop_oneof![Just(Kind::Thread), Just(Kind::Other)];
     let steps = vec(step(), 1..30);

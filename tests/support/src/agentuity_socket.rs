@@ -55,7 +55,7 @@ impl Socket {
         self.0.send(message).await.unwrap();
     }
 
-    /// Sends a frame unchecked, even one that the WebSocket library would refuse to send.
+    /// Sends a frame without checks. Also sends frames that the WebSocket library would refuse to send.
     pub async fn send_frame(&mut self, first_byte: u8, payload: &[u8]) {
         self.send_bytes(&frame(first_byte, payload)).await;
     }
@@ -73,8 +73,8 @@ impl Socket {
         self.send(&request(id, action, data)).await;
     }
 
-    /// Returns the next message of any kind, or `None` at the end. After a ping, the WebSocket library sends the pong
-    /// on the next read or write.
+    /// Returns the next message of any kind, or `None` when the connection has ended. After a ping, the WebSocket
+    /// library sends the pong on the next read or write.
     pub async fn next(&mut self) -> Option<Message> {
         let next = timeout(WAIT_LIMIT, self.0.next()).await;
         next.expect("a message should arrive")?.ok()

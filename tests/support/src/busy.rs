@@ -16,7 +16,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use super::cutting::{first_command, number};
 use super::redis::RedisServer;
 
-/// Number of attempts. The fastest attempt counts, because other load on the machine only slows attempts down.
+/// Maximum number of attempts. One fast attempt is enough, because other load on the machine only slows attempts down.
 const ATTEMPTS: usize = 8;
 
 /// A script that measures the current speed of Redis. Processes that share caches and cores slow down the script and
@@ -40,7 +40,7 @@ struct CpuTime {
     longest: Duration,
 }
 
-/// A proxy that can measure each command. It then forwards one command at a time, which takes longer than a pipeline.
+/// A proxy that can measure each command. While it measures, it forwards one command at a time instead of a pipeline.
 #[derive(Debug)]
 struct Meter {
     redis: SocketAddr,
@@ -87,8 +87,8 @@ impl Busy {
         format!("redis://{}", self.address)
     }
 
-    /// Asserts that the commands of a request take less than `limit` in total. On a slower machine, `limit` grows with
-    /// the time of `YARDSTICK`. Calls `prepare` before each attempt.
+    /// Asserts that the commands of a request take less CPU time than `limit` in total. On a slower machine, `limit`
+    /// grows with the time of `YARDSTICK`. Calls `prepare` before each attempt.
     pub async fn assert_below<P>(
         &self,
         limit: Duration,
@@ -99,8 +99,8 @@ impl Busy {
             .await;
     }
 
-    /// Like [`Self::assert_below`], but `limit` applies to each command of a request. Redis serves other clients
-    /// between the commands.
+    /// Like [`Self::assert_below`], but `limit` applies to each command of a request, because Redis can serve other
+    /// clients between the commands.
     pub async fn assert_each_below<P>(
         &self,
         limit: Duration,

@@ -15,14 +15,14 @@ use sha2::Sha256;
 
 use super::server::{API_SECRET, SIGNING_SECRET};
 
-/// A client of one server. Stores no cookies and follows no redirects.
+/// A client of one server. Does not store cookies or follow redirects.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
     base: String,
 }
 
-/// A thread that a client accesses with its signed id. The thread does not exist until the first write.
+/// A thread that a client accesses with the thread's signed id. The thread does not exist until the first write.
 #[derive(Debug, Clone)]
 pub struct OwnThread {
     client: Client,

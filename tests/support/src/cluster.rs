@@ -59,7 +59,7 @@ impl RedisCluster {
                 true => (free_port(), &tls[..]),
                 false => (port, &[][..]),
             };
-            // long enough for a busy machine, and short enough for a failover test
+            // a node timeout that is long enough for a busy machine, and short enough for a failover test
             let timing = [
                 "--cluster-node-timeout",
                 "2000",
@@ -127,8 +127,8 @@ impl RedisCluster {
         [&self.nodes[index], &self.nodes[MASTERS + index]]
     }
 
-    /// Moves a slot and its keys one at a time, like `redis-cli --cluster reshard`. Waits until all masters know the
-    /// new owner.
+    /// Moves a slot to a different master, one key at a time, like `redis-cli --cluster reshard`. Waits until all
+    /// masters know the slot's new owner.
     pub fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
         self.begin_move(slot, from, to);
         let slot = slot.to_string();
@@ -149,7 +149,7 @@ impl RedisCluster {
         let id = to.call(&["CLUSTER", "MYID"]);
         let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
         let others = self.nodes[..MASTERS].iter().filter(is_other);
-        // inform the other masters too, because a master that learns of the move by gossip may keep an older claim
+        // inform all masters, because a master that learns of the move only by gossip may keep an older owner
         let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
         // repeat, because a message in flight may revert the move
         until(|| {
@@ -218,7 +218,7 @@ impl RedisCluster {
         self.nodes.iter().map(count_errors).sum::<u64>()
     }
 
-    /// Starts a process that kills the nodes when this process ends. The started process notices the end because its
+    /// Starts a guard process that kills the nodes when this process ends. The guard notices the end because its input
     /// pipe closes.
     fn guard(&self) -> Child {
         let pids = self.nodes.iter().map(|node| node.pid().to_string());

@@ -23,13 +23,13 @@ pub enum Cut {
 #[derive(Debug)]
 pub struct Counted {
     pub names: &'static [&'static str],
-    /// A command is counted only if it contains one of these texts.
+    /// A command is counted only if it contains one of these strings.
     pub about: Vec<String>,
 }
 
-/// Forwards connections to Redis until a chosen command. From then on, forwards nothing on any connection.
+/// Forwards connections to Redis until a chosen command arrives, and then stops forwarding on all connections.
 ///
-/// A crash test repeats a call with `passed` = 0, 1, 2, and so on, until the call completes before the cut.
+/// A crash test repeats a call with `passed` = 0, 1, 2, and so on, until the call completes without a cut.
 #[derive(Debug)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -55,7 +55,7 @@ enum Stage {
 }
 
 impl CuttingProxy {
-    /// Starts a proxy on its own thread, which ends when the proxy is dropped. Forwards everything until [`Self::arm`].
+    /// Starts a proxy on its own OS thread, which ends when the proxy is dropped. Does not cut before [`Self::arm`].
     pub fn start(target: SocketAddr, counted: Counted, cut: Cut) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -84,7 +84,7 @@ impl CuttingProxy {
         self.plan.remaining.store(passed + 1, Ordering::SeqCst);
     }
 
-    /// Returns whether the chosen command has arrived. If so, waits until its effects are complete.
+    /// Returns whether the chosen command has arrived. If so, first waits until the command's effects are complete.
     pub async fn was_cut(&self) -> bool {
         let mut stage = self.plan.stage.subscribe();
         if *stage.borrow() == Stage::Open {
@@ -149,7 +149,7 @@ impl Plan {
         self.stage.send_replace(Stage::Cut);
     }
 
-    /// Forwards commands. Returns true if the chosen command arrived, and false if the client disconnected first.
+    /// Forwards commands. Returns true if the chosen command arrived, and false if the connection ended first.
     async fn pass(&self, mut from: OwnedReadHalf, to: &mut OwnedWriteHalf) -> bool {
         let mut buffer = Vec::new();
         loop {

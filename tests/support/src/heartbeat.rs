@@ -39,8 +39,8 @@ impl Heartbeat {
         Self { is_over, longest }
     }
 
-    /// Returns the CPU time that the server spent during the longest wait for an answer. CPU time, unlike elapsed time,
-    /// does not depend on other processes. Fails if a request gets no answer.
+    /// Returns the maximum CPU time that the server spent before it answered a request. CPU time, unlike elapsed time,
+    /// does not depend on other processes. Fails if a request does not get an answer.
     pub async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()

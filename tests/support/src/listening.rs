@@ -59,7 +59,7 @@ impl Listening {
                 value.map(str::to_owned)
             };
             if let (Some(event), Some(text)) = (field("event"), field("data")) {
-                // an event from another test's thread may contain numbers that do not fit into a double
+                // ignore errors, because an event of another test may contain numbers that do not fit into a double
                 let data = serde_json::from_str(&text).unwrap_or_default();
                 return Some(Sent { event, data, text });
             }

@@ -26,7 +26,7 @@ pub enum Mode {
     /// Keeps connections open and reads all bytes, but forwards none.
     Hanging,
     /// Keeps connections open, but discards the bytes from both sides. A connection that has lost bytes never recovers,
-    /// as if the network dropped packets for longer than TCP retries.
+    /// as if the network dropped packets for longer than TCP resends them.
     Losing,
 }
 
@@ -100,7 +100,7 @@ struct Link {
 }
 
 impl Link {
-    /// Runs until the proxy is dropped. The connections close when the runtime is dropped.
+    /// Runs until the proxy is dropped. Then the connections close, because the runtime is dropped.
     fn run(self, listener: std::net::TcpListener) {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let mut control = self.control.clone();

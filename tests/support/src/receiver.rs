@@ -206,7 +206,7 @@ fn record(
     mode
 }
 
-/// Ignores poisoning, so that one failed test does not fail the others.
+/// Ignores poisoning, so that one failed test does not make other tests fail.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -56,7 +56,7 @@ impl RedisServer {
         with_free_ports(|| Self::try_start_on(free_port(), options))
     }
 
-    /// Starts a server on `port`. Returns `None` if another process uses one of the ports.
+    /// Starts a server on `port`. Returns `None` if another process uses `port` or a port in `options`.
     pub fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
         Self::start_in(Directory::create(), port, &options)
@@ -273,8 +273,8 @@ fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
         .unwrap_or_else(|error| panic!("these tests need redis-server on the PATH: {error}"))
 }
 
-/// Waits until the server answers PING. Returns false if the process ends first. Uses the socket, because another
-/// process may have taken the port.
+/// Waits until the server answers PING. Returns false if the process ends first. Uses the server's Unix socket, because
+/// another process may have taken the port.
 fn wait_until_ready(child: &mut Child, dir: &Path) -> bool {
     let start = Instant::now();
     while ping(&dir.join("socket")).is_err() {
@@ -287,8 +287,8 @@ fn wait_until_ready(child: &mut Child, dir: &Path) -> bool {
     true
 }
 
-/// Pings a server. A server that is still loading its data answers with an error and is not ready. A server that
-/// requires a password is ready.
+/// Returns an error unless a server is ready. A server that is loading its data is not ready. A server that refuses the
+/// PING only because it requires a password is ready.
 fn ping(socket: &Path) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(WAIT_LIMIT))?;
@@ -320,7 +320,7 @@ fn unique() -> String {
     format!("{}-{n}", std::process::id())
 }
 
-/// Ignores poisoning, so that one failed test does not fail the others.
+/// Ignores poisoning, so that one failed test does not make other tests fail.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

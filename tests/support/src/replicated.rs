@@ -55,8 +55,8 @@ impl Replicated {
         }
     }
 
-    /// Returns the number of commands that wrote or deleted a key or its expiry on the replica. The replication offset
-    /// would be less exact, because it also counts requests for the replica's offset.
+    /// Returns the number of commands that set or deleted a key or an expiry on the replica. The replication offset
+    /// would be less exact, because the offset also counts the master's requests for the replica's offset.
     pub fn told(&self) -> u64 {
         let stats = self.replica.call(&["INFO", "commandstats"]);
         let calls = ["set", "del", "persist", "pexpire", "pexpireat"].map(|command| {

@@ -6,7 +6,7 @@ use super::redis::RedisServer;
 pub const MASTER: &str = "main";
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A Redis master, its replica, and three sentinels. All are killed on drop.
+/// A Redis master, its replica, and three sentinels. All five processes are killed on drop.
 #[derive(Debug)]
 pub struct Watched {
     pub servers: [RedisServer; 2],
@@ -50,8 +50,8 @@ impl Watched {
         format!("redis+sentinel://{}/{MASTER}", self.hosts())
     }
 
-    /// Sets how long a server must be silent before the sentinels consider it down. If the time is short, they may also
-    /// consider a busy server down.
+    /// Sets how long a server must be silent before the sentinels consider it down. If the time is short, the sentinels
+    /// may also consider a busy server down.
     pub fn set_down_after(&self, silence: Duration) {
         let ms = silence.as_millis().to_string();
         let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];

@@ -46,7 +46,7 @@ pub struct Server {
 pub struct Builder {
     settings: BTreeMap<String, String>,
     address_space_bytes: Option<u64>,
-    /// Keeps the shared Redis running for as long as this server exists.
+    /// Keeps the shared Redis running for as long as this builder or its server exists.
     _redis: Option<Arc<RedisServer>>,
 }
 
@@ -127,8 +127,8 @@ impl Server {
         sample_value(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
     }
 
-    /// Returns the number of calls to a store operation. Returns 0 if the series does not exist yet, because the server
-    /// creates it on the first call.
+    /// Returns the number of calls to a store operation. Returns 0 if the metric has no series for the operation,
+    /// because the server creates the series on the first call.
     pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
         let name = "threadkeep_store_duration_seconds_count";
@@ -240,7 +240,7 @@ impl Builder {
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
-    /// Replaces the key prefix, so that the new server shares no threads with servers that use the current prefix.
+    /// Replaces the key prefix, so that the new server does not share threads with servers that use the current prefix.
     pub fn apart(self) -> Self {
         if self.is_set("THREADKEEP_REDIS_URL") {
             return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
@@ -396,7 +396,7 @@ pub fn cpu_time(pid: u32) -> Duration {
         .sum::<u32>()
 }
 
-/// Ignores poisoning, so that one failed test does not fail the others.
+/// Ignores poisoning, so that one failed test does not make other tests fail.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

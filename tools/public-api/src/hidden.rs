@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Removes each hidden item, and each `impl` that concerns only hidden items, from the lists of its parents. Keeps the
-/// targets of `use` items, which are not in these lists.
+/// Removes hidden items, and each `impl` that concerns only hidden items, from the lists in their parent items. Keeps
+/// the targets of `use` items, because a `use` item does not refer to its target in a list.
 pub(crate) fn strip(crate_json: &mut Value) {
     let Some(items) = crate_json["index"].as_object_mut() else {
         return;
@@ -48,7 +48,7 @@ fn is_hidden(item: &Value) -> bool {
         .any(|attribute| attribute["other"] == "#[doc(hidden)]")
 }
 
-/// Removes hidden ids from the lists in `value`. A number in a list is always the id of one of an item's parts.
+/// Removes hidden ids from the lists in `value`. Every number in a list is the id of an item.
 fn strip_lists(value: &mut Value, hidden: &HashSet<u64>) {
     match value {
         Value::Array(parts) => {

@@ -1,8 +1,8 @@
 //! Compares the library's public API with `public-api.txt`, and fails if they differ. With the argument `accept`,
 //! writes the current list instead. Usage: `cargo run -p threadkeep-public-api [accept]`
 //!
-//! The list comes from rustdoc's JSON, which stable rustdoc writes only with `RUSTC_BOOTSTRAP`. Build scripts
-//! that see the variable would rebuild, so Cargo runs this program as rustdoc, and only this program sets the variable.
+//! The list comes from rustdoc's JSON, which stable rustdoc writes only if `RUSTC_BOOTSTRAP` is set. If Cargo had this
+//! variable, some build scripts would run again. So Cargo runs this program as rustdoc, and only this program sets it.
 
 mod hidden;
 mod merge;
@@ -58,7 +58,7 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs rustdoc with the library's features, either on the library or on workspace members that it depends on.
+/// Runs rustdoc on `packages`, with the features with which docs.rs documents the library.
 fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)
@@ -121,7 +121,7 @@ fn members(described: &Value) -> Vec<String> {
     names
 }
 
-/// Returns the lines that are in only one of the lists, marked `-` or `+`. Both lists must be sorted in the same way.
+/// Returns the lines that are only in `old`, marked `-`, and then the lines that are only in `new`, marked `+`.
 fn differences(old: &str, new: &str) -> String {
     let only_in = |these: &str, others: &str, sign| {
         let others: Vec<_> = others.lines().collect();

@@ -1,12 +1,13 @@
 //! Merges rustdoc's JSON of several crates, so that re-exports from workspace members show the items themselves.
 //!
-//! Rustdoc numbers the items of each crate starting from 0, and refers to items of other crates by path.
+//! Rustdoc numbers the items of each crate from 0, and refers to items of other crates by path. This program therefore
+//! assigns a separate range of ids to each crate.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Larger than the number of items in a crate and its dependencies.
+/// Number of ids for each crate, larger than the number of items in a crate and its dependencies.
 const IDS_PER_CRATE: u64 = 100_000_000;
 
 /// Adds the items of the other crates to the first crate, which may re-export them.

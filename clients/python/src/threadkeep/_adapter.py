@@ -20,7 +20,7 @@ C = TypeVar("C", bound="Connected")
 
 
 class AsyncConnection:
-    """Connects an adapter through the caller's client. Without a client, creates one and closes it."""
+    """Connects an adapter through the caller's client. Without a client, creates one, which `close` closes."""
 
     def __init__(self, client: AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         self.client = client or AsyncThreadkeep(base_url, api_key=api_key)
@@ -87,14 +87,14 @@ def namespace_name(prefix: str, *parts: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """Validates the prefix of an adapter's namespaces. Namespaces of two frameworks with equal prefixes may collide."""
+    """Validates the prefix of an adapter's namespaces. If frameworks share a prefix, their namespaces may collide."""
     if not 1 <= len(prefix) <= MAX_PREFIX_CHARACTERS or not all("!" <= c <= "~" for c in prefix):
         raise ValueError(f"A prefix has 1 to {MAX_PREFIX_CHARACTERS} visible ASCII characters.")
     return prefix
 
 
 def tag_of(etag: str | None) -> str:
-    """Returns `etag`. Raises an error for None, because the next write would then be unconditional."""
+    """Returns `etag`. Raises an error for None, because a write with None would be unconditional."""
     if etag is None:
         raise InvalidResponse("The response has no ETag, so a proxy in front of the server has removed it.")
     return etag

@@ -1,4 +1,4 @@
-"""Connections for adapters that serve blocking and async callers with the same flows."""
+"""Connections for adapters that run the same flows (generators that yield requests) for blocking and async callers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEVER_EXPIRES = 0
 
 
 class DualConnection:
-    """Runs flows for blocking and async calls. The caller's client serves one kind. The other uses new connections."""
+    """Runs flows for blocking and async calls. Opens connections for calls that the caller's client cannot make."""
 
     def __init__(self, client: Threadkeep | AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         settings = client._settings if client else Settings.of(base_url, api_key)
@@ -128,7 +128,7 @@ def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: 
 
 
 def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
-    """Runs flows concurrently, and returns their results. If one flow raises an error, all flows end."""
+    """Runs flows concurrently, and returns their results. If one flow raises an error, stops all flows."""
     results: dict[int, R] = {}
     steps: dict[int, Request | list[Request]] = {}
 

@@ -1,8 +1,8 @@
 """Runs flows. A flow is a generator that yields steps and receives their results. Blocking and async calls share flows.
 
-A `Request` is sent with retries, and returns a `Response`. The requests of a list are sent concurrently, and return a
-list. `Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read`
-returns the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller.
+A `Request` is sent with retries, and returns a `Response`. A list of requests is sent concurrently, and returns a list.
+`Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read` returns
+the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encodes JSON without optional whitespace and escapes, because the server stores it unchanged."""
+"""Encodes JSON without optional whitespace and escapes, to save space: the server stores the bytes unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _encode_escaped = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encod
 
 
 def encode(value: Any) -> bytes:
-    """Encodes a value as UTF-8. Raises `TypeError` if it is not JSON, and `ValueError` for NaN and infinity."""
+    """Encodes a value as UTF-8. Raises `TypeError` if JSON cannot represent it, or `ValueError` for NaN or infinity."""
     try:
         return _encode(value).encode()
     except UnicodeEncodeError:  # lone surrogates must be escaped

@@ -24,11 +24,11 @@ class Resource:
         self.name = name
         """Name for `repr`, without secrets."""
         self.has_login = has_login
-        """Whether the headers have a user's login. Such requests must use signed thread IDs."""
+        """Whether the headers have a user's login. Requests with a login must use signed thread IDs."""
 
     @property
     def has_api_key(self) -> bool:
-        """Whether the headers have an API key. Such requests use thread IDs without a signature."""
+        """Whether the headers have an API key. Requests with an API key use thread IDs without a signature."""
         return "authorization" in self.headers and not self.has_login
 
     def at(self, path: str, name: str) -> Resource:

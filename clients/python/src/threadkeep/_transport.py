@@ -133,7 +133,7 @@ class SyncTransport:
 
 
 class AsyncTransport:
-    """Sends requests from any event loop. Each loop has its own connections, because these are bound to their loop."""
+    """Sends requests from any event loop. Each loop has its own connections, because asyncio binds them to a loop."""
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: AsyncClient | None) -> None:
         self.origin = origin
@@ -200,7 +200,7 @@ class AsyncTransport:
 
 
 def _begin_to_close(sender: LoopSender | _AsyncHttpx) -> asyncio.Future[None]:
-    """Starts to close a sender. Runs in the sender's loop, so that no coroutine is created if the loop has stopped."""
+    """Starts to close a sender. Runs in the sender's loop, so that a coroutine is created only if that loop runs."""
     return asyncio.ensure_future(sender.close())
 
 

@@ -11,12 +11,12 @@ from .models import Receipt
 
 
 class Batch:
-    """Collects operations, and sends them as one merge when the block ends without an exception."""
+    """Collects operations, and sends them as one merge if the `with` block ends without an exception."""
 
     def __init__(self, if_match: str | int | None, idempotency_key: str | None) -> None:
         self.operations: list[ops.Operation] = []
         self.receipt: Receipt | None = None
-        """Receipt of the merge. None until the block ends. Remains None if the batch is empty."""
+        """Receipt of the merge. None until the `with` block ends, or if the batch is empty."""
         self._if_match = if_match
         self._idempotency_key = idempotency_key
 

@@ -27,7 +27,7 @@ class Threadkeep(Handle[Resource]):
     """A client for one server. Thread-safe.
 
     `base_url` and `api_key` default to `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `token` is a user's login token: the
-    client then acts on behalf of that user, and takes no `api_key`. `timeout` limits each attempt, in seconds. A
+    client then acts on behalf of that user. Do not pass `api_key` as well. `timeout` limits each attempt, in seconds. A
     request that fails temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. With
     `http_client`, requests go through your httpx client, which you close yourself. If you pass no credential, the httpx
     client's own credential is used.
@@ -59,7 +59,7 @@ class Threadkeep(Handle[Resource]):
     stats = blocking(stats_flows.stats)
 
     def thread(self, id: str, *, owner: str = OMITTED, ttl_seconds: int | None = None) -> Thread:
-        """Returns a thread by its ID, for back ends. Sends nothing.
+        """Returns a thread by its ID, for back ends. Does not send a request.
 
         With `owner`, the first call on the returned object creates the thread if it does not exist. If the thread has a
         different owner, the call raises `Forbidden` with `not_the_owner`. `ttl_seconds` is the TTL of a new thread.
@@ -70,7 +70,7 @@ class Threadkeep(Handle[Resource]):
         return Thread(self._runner, resource)
 
     def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> Thread:
-        """Returns a thread by its signed ID, which needs no API key. Sends nothing."""
+        """Returns a thread by its signed ID, which needs no API key. Does not send a request."""
         return Thread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> Namespace:

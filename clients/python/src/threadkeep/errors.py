@@ -1,4 +1,4 @@
-"""The errors of this package. Each HTTP status has a class. Programs match on `code`."""
+"""The errors of this package. The class shows the HTTP status, and `code` the exact error."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TooLarge(APIError):
 
 
 class IdempotencyKeyReused(APIError):
-    """422: the idempotency key was used for a different request, or the item ID for a different item."""
+    """422: the idempotency key was used for a different request, or the item ID was used for a different item."""
 
 
 class RateLimited(APIError):

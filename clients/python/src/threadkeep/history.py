@@ -9,7 +9,7 @@ from .models import HistoryItem
 
 
 class History(Handle[ThreadResource]):
-    """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
+    """A thread's history: a list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = blocking(history.append)
     append_many = blocking(history.append_many)
@@ -27,7 +27,7 @@ class History(Handle[ThreadResource]):
 
 
 class AsyncHistory(AsyncHandle[ThreadResource]):
-    """An ordered list of JSON values, separate from the state. Iterating reads the list page by page."""
+    """A thread's history: a list of JSON values, separate from the state. Iterating reads the list page by page."""
 
     append = awaitable(history.append)
     append_many = awaitable(history.append_many)

@@ -1,4 +1,4 @@
-"""Result types of calls. They are frozen, and their times have time zones. Unknown response members are ignored."""
+"""Types that calls return. They are frozen, and their times have time zones. Unknown response members are ignored."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class HistoryItem(Model):
     value: Any
     at: datetime
     segment: int | None = None
-    """Segment with the items that this summary replaced, while the server keeps them."""
+    """Number of the segment with the items that this summary replaced. None if the server does not store them."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class HistorySegment(Model):
 
 @dataclass(frozen=True)
 class AppendedItem(Model):
-    """Position of an appended item. `repeated` is true if the history already had the item."""
+    """Position (`seq`) of an appended item. `repeated` is true if the history already had the item."""
 
     id: str
     seq: int
@@ -246,7 +246,7 @@ class ToolResult(Model):
 
 @dataclass(frozen=True)
 class ToolMessages(Model):
-    """Answers to a model's tool calls. `unknown` has the calls of tools that the server does not have."""
+    """Answers to a model's tool calls. `unknown` has the calls to tools that the server does not have."""
 
     messages: list[dict[str, Any]]
     unknown: list[dict[str, Any]] | None = None
@@ -357,7 +357,7 @@ class ApiKey(Model):
 
 @dataclass(frozen=True)
 class Setting(Model):
-    """A server setting. Secrets are masked as `***`. `source` names `default`, a file, a variable or a flag."""
+    """A server setting. Secrets are masked as `***`. `source` is `default`, or names a file, variable or flag."""
 
     group: str
     name: str

@@ -6,7 +6,7 @@ from ._resource import Resource
 
 
 class Namespace(Handle[Resource]):
-    """Key-value entries: bytes with a content type. They are independent of threads."""
+    """A namespace of key-value entries, which are bytes with a content type. Independent of threads."""
 
     get = blocking(namespaces.get)
     put = blocking(namespaces.put)
@@ -20,7 +20,7 @@ class Namespace(Handle[Resource]):
 
 
 class AsyncNamespace(AsyncHandle[Resource]):
-    """Key-value entries: bytes with a content type. They are independent of threads."""
+    """A namespace of key-value entries, which are bytes with a content type. Independent of threads."""
 
     get = awaitable(namespaces.get)
     put = awaitable(namespaces.put)

@@ -31,7 +31,7 @@ def push(key: str, value: Any, max_records: int | None = None) -> Operation:
 
 
 def pop(key: str, count: int = 1) -> Operation:
-    """Removes the newest elements of an array. The result has the removed elements in `values`, oldest first."""
+    """Removes the newest elements of an array. `values` in the result has the removed elements, oldest first."""
     return {"op": "pop", "key": key, "count": count}
 
 
@@ -41,7 +41,7 @@ def increment(key: str, by: int = 1) -> Operation:
 
 
 def append(value: Any, id: str | None = None) -> Operation:
-    """Appends an item to the thread's history, atomically with the changes of the state."""
+    """Appends an item to the thread's history, atomically with the merge's changes to the state."""
     operation: Operation = {"op": "append", "value": value}
     if id is not None:
         operation["id"] = id

@@ -14,7 +14,7 @@ class Tasks(Handle[ScopeResource]):
 
 
 class Scope(Handle[ScopeResource]):
-    """A set of keys with text values, and a task list. Both share one version."""
+    """A set of keys with string values, and a task list. The keys and the task list share one version."""
 
     def __init__(self, runner: Runner, resource: ScopeResource) -> None:
         super().__init__(runner, resource)
@@ -42,7 +42,7 @@ class AsyncTasks(AsyncHandle[ScopeResource]):
 
 
 class AsyncScope(AsyncHandle[ScopeResource]):
-    """A set of keys with text values, and a task list. Both share one version."""
+    """A set of keys with string values, and a task list. The keys and the task list share one version."""
 
     def __init__(self, runner: AsyncRunner, resource: ScopeResource) -> None:
         super().__init__(runner, resource)

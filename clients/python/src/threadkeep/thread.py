@@ -79,7 +79,7 @@ class Thread(Handle[ThreadResource]):
         """Takes the turn, a lease on the thread, for a `with` block. Renews the lease until the block ends.
 
         Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
-        you hold an exclusive turn, writes of other callers also raise `turn_taken`.
+        you hold an exclusive turn, other callers' writes also raise `turn_taken`.
         """
         return TurnContext(self._runner, self._resource, ttl_seconds, wait_seconds, exclusive)
 
@@ -125,6 +125,6 @@ class AsyncThread(AsyncHandle[ThreadResource]):
         """Takes the turn, a lease on the thread, for an `async with` block. Renews the lease until the block ends.
 
         Raises `Conflict` with `turn_taken` if another caller still holds the turn after `wait_seconds` (0 to 30). While
-        you hold an exclusive turn, writes of other callers also raise `turn_taken`.
+        you hold an exclusive turn, other callers' writes also raise `turn_taken`.
         """
         return AsyncTurnContext(self._runner, self._resource, ttl_seconds, wait_seconds, exclusive)

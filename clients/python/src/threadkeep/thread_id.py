@@ -14,7 +14,7 @@ def digest(*parts: bytes) -> str:
 def thread_id_for(name: str, space: str = "") -> str:
     """Derives a thread ID from an application's own ID, such as a chat ID. Access requires an API key.
 
-    The TypeScript package derives the same ID from the same name. Equal names in different spaces have different IDs.
+    The TypeScript package derives the same IDs. Equal names in different spaces have different IDs.
     """
     return f"thrd_{digest(_utf8(space), _utf8(name))}"
 

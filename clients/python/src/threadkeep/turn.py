@@ -34,12 +34,12 @@ class _Lease:
         self.until = sent_at + self.ttl_seconds
 
     def failed(self, error: ThreadkeepError) -> None:
-        """Records whether the server rejected a renewal. An unreachable server does not end the turn before its TTL."""
+        """Records whether the server rejected a renewal. After other failures, the turn lasts until its TTL."""
         self.is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
 
 
 class Turn:
-    """A turn. Write through `thread`. If another caller takes the turn, writes raise `Conflict` with `turn_lost`."""
+    """A lease on a thread. Write through `thread`. After the lease is lost, writes raise `Conflict` (`turn_lost`)."""
 
     def __init__(self, thread: Thread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -56,7 +56,7 @@ class Turn:
 
 
 class AsyncTurn:
-    """A turn. Write through `thread`. If another caller takes the turn, writes raise `Conflict` with `turn_lost`."""
+    """A lease on a thread. Write through `thread`. After the lease is lost, writes raise `Conflict` (`turn_lost`)."""
 
     def __init__(self, thread: AsyncThread, token: str, lease: _Lease) -> None:
         self.thread = thread
@@ -113,7 +113,7 @@ class TurnContext:
 
 
 _release_tasks: set[asyncio.Future[None]] = set()
-"""Tasks that release turns. Needed because event loops hold only weak references to tasks."""
+"""Keeps tasks that release turns alive, because event loops hold only weak references to tasks."""
 
 
 class AsyncTurnContext:
@@ -151,7 +151,7 @@ class AsyncTurnContext:
                 raise
 
     async def _release_late(self, acquisition: asyncio.Future[str]) -> None:
-        """Releases the turn after the call was cancelled, because the server may still grant the turn."""
+        """Releases the turn after a call was cancelled, because the server may grant the turn nevertheless."""
         with suppress(ThreadkeepError):
             await self._runner.run(turns.release(self._resource, await acquisition))
 

@@ -6,7 +6,7 @@ from support.portal import Portal
 
 
 class Awaited:
-    """Wraps an object. Blocking methods run its async methods: `get` runs `aget`."""
+    """Wraps an object. The wrapper's blocking methods run the object's async methods: `get` runs `aget`."""
 
     def __init__(self, wrapped: Any, portal: Portal) -> None:
         self._wrapped = wrapped

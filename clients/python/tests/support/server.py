@@ -9,10 +9,10 @@ from pathlib import Path
 
 API_KEY = "an-api-secret-of-the-tests-that-is-long-enough"
 PATIENCE_SECONDS = 300
-"""Time limit in seconds for steps that take a second on an idle machine, but longer while other tests run."""
+"""Time limit in seconds for steps that take a second on an idle machine. Long, because other tests may run as well."""
 
 HOST = f"127.{128 + (os.getpid() >> 16)}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-"""Loopback address of this process only. No other process can take the port while a server restarts."""
+"""Loopback address of this process only, so that no other process takes a server's port while the server restarts."""
 
 PROGRAM = os.environ.get("THREADKEEP_BIN", "target/debug/threadkeep")
 

@@ -17,7 +17,7 @@ from support.server import API_KEY, Redis, Server
 
 @dataclass
 class Part:
-    """The test files to run, and the number of tests that must pass. Other tests do not apply to our store."""
+    """Test files to run, and how many of their tests must pass. Skips tests for which `applies` returns False."""
 
     name: str
     files: tuple[str, ...]
@@ -28,7 +28,7 @@ class Part:
 
 
 class Suite:
-    """Starts a server, skips tests that do not apply, and counts passed tests. Sets the environment of clients."""
+    """Starts a server, sets the clients' environment variables, skips tests that do not apply, and counts passes."""
 
     def __init__(self, framework: str, *parts: Part) -> None:
         self._framework = framework
@@ -79,7 +79,7 @@ class Suite:
 
 @contextmanager
 def server_in_environment() -> Iterator[None]:
-    """Starts a server with the store in `STORE`, and sets the environment variables that clients read."""
+    """Starts a server with the store that `STORE` names, and sets the environment variables that clients read."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         redis = None
         if os.environ.get("STORE") == "redis":

@@ -34,7 +34,7 @@ export async function putAll(
   await flush();
 }
 
-/** Stores entries in one request, and retries entries that failed temporarily. Throws if an entry still fails. */
+/** Stores entries in one request. Resends temporary failures. Throws if an entry fails permanently or too often. */
 async function putEntries(kv: KeyValueBatch, entries: readonly PlainEntry[]): Promise<void> {
   let remaining = entries;
   for (let tries = 1; ; tries++) {

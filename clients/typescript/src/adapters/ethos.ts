@@ -18,7 +18,7 @@ export interface KvStore {
   list(prefix: string): Promise<string[]>;
   /** Adds to an integer atomically. */
   increment(key: string, by?: number | bigint): Promise<number | bigint>;
-  /** Sets a value if the key has no value. Returns whether the value was set. */
+  /** Sets a value if the key does not have one. Returns whether the value was set. */
   setIfAbsent(key: string, value: string, options?: { ttlSeconds?: number | undefined }): Promise<boolean>;
 }
 
@@ -39,7 +39,7 @@ export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvSto
       throw new TypeError("A scope ID is `tool:`, `session:` or `personality:`, followed by a name.");
     }
     checkTtl(ttlSecondsDefault);
-    // an encoded name contains no `/`, so the keys of two tools never collide
+    // an encoded name does not contain `/`, so the keys of two tools never collide
     const own = shared || kind === "tool" ? "" : encodeURIComponent(tool) + "/";
     let opened: Promise<Scope> | undefined;
     const scope = () => (opened ??= visible(id).then((name) => client.scope(`${kind}:${name}`)));

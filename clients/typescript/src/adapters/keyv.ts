@@ -16,7 +16,7 @@ export type KeyvThreadkeepOptions = ClientSource & {
 
 /** Stores Keyv's values as entries of one namespace. */
 export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
-  /** Keyv 5 reads both members. It iterates only over stores whose dialect it knows. */
+  /** Keyv 5 reads `dialect` and `url`, and iterates over a store only if it knows the dialect. */
   opts: any = { dialect: "redis", url: "" };
   /** Set by Keyv, which prefixes each key with the namespace and a colon. */
   namespace?: string | undefined;
@@ -80,7 +80,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
     } while (cursor);
   }
 
-  /** Emits errors as events, because Keyv treats a failed `get` as a miss. */
+  /** Emits errors as events before throwing them, because Keyv treats a failed `get` as a miss. */
   async #emitErrors<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
@@ -91,7 +91,7 @@ export class KeyvThreadkeep extends EventEmitter implements KeyvStoreAdapter {
   }
 }
 
-/** Decodes an entry. Keyv stores text, or objects if it has no serializer. */
+/** Decodes an entry. Keyv stores text, or objects if it does not have a serializer. */
 function valueOf(entry: Entry | undefined): any {
   return entry?.contentType.startsWith("application/json") ? entry.json() : entry?.text();
 }

@@ -30,7 +30,7 @@ export interface TaskChange {
 
 export interface Tasks {
   get(o?: CallOptions): Promise<{ tasks: Task[]; version: number }>;
-  /** Replaces the list. With `keepUnfinished`, the new list must contain every unfinished task. */
+  /** Replaces the task list. With `keepUnfinished`, fails unless the new list contains every unfinished task. */
   set(
     tasks: readonly NewTask[],
     o?: ScopeWriteOptions & { keepUnfinished?: boolean | undefined },

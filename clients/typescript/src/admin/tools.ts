@@ -12,7 +12,7 @@ export interface ToolCalls {
   content?: readonly object[] | undefined;
   /** Tool calls outside of a message. */
   toolUse?: readonly object[] | undefined;
-  /** If true, `run` returns calls to unknown tools in `unknown`. By default, the model receives errors for them. */
+  /** If true, `run` returns calls to unknown tools in `unknown`. By default, returns error messages for the model. */
   ignoreUnknown?: boolean | undefined;
 }
 

@@ -63,7 +63,7 @@ export interface Webhooks {
     id: string,
     o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
   ): Promise<Page<FailedDelivery>>;
-  /** Resends the failed events in `events`, or all failed events. Returns the number of resent events. */
+  /** Resends the failed events with the IDs `events`, or by default all failed events. Returns how many were resent. */
   replay(id: string, events?: readonly string[], o?: CallOptions): Promise<number>;
 }
 

@@ -10,7 +10,7 @@ export const connectAll =
   async (cursor, signal) =>
     receive(settings, await identity.sender(), "/v1/events", query, cursor, signal);
 
-/** Connects to the events of the identity's current thread. Follows that thread even if the identity later switches. */
+/** Connects to the events of the identity's current thread, and keeps that thread if the identity later switches. */
 export function connectThread({ settings, identity }: Transport, query: Query): Connect {
   const { id, signedId } = identity;
   return async (cursor, signal) => {

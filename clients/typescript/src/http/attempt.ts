@@ -36,7 +36,7 @@ export async function attempt(
   });
 }
 
-/** Wraps an error from `fetch`. The error classes of `fetch` differ between platforms. */
+/** Wraps an error from `fetch` in a `ConnectionError`, because the original class depends on the platform. */
 export function connectionError(cause: unknown): ThreadkeepError {
   return cause instanceof ThreadkeepError
     ? cause

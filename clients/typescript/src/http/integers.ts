@@ -1,4 +1,4 @@
-/** Matches JSON strings, which are kept, and numbers of at least 15 characters, which may exceed a `number`. */
+/** Matches JSON strings, so that digits inside them are skipped, and numbers that may be too long for a `number`. */
 const LONG = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{14,}/g;
 
 export function exactIntegers(text: string): any {

@@ -12,7 +12,7 @@ export interface ServerRequest {
   contentType?: string | undefined;
   options?: CallOptions | undefined;
   extraMs?: number | undefined;
-  /** Thread in the header `x-thread-id` of the response: "new" if it replaces the current thread, "other" if not. */
+  /** Set if the response names another thread in `x-thread-id`: "new" if the client switches to it, or else "other". */
   responseThread?: "new" | "other" | undefined;
   /** If true, retries only if it is certain that the server did not perform the request. */
   once?: boolean | undefined;

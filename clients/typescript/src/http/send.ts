@@ -68,14 +68,14 @@ function parsed(text: string, status: number, format: JsonFormat): unknown {
   try {
     return text && format.parse(text);
   } catch {
-    // omits the cause, because its message would reveal part of the text
+    // omits the cause, because its message would reveal part of the response
     throw new ThreadkeepError("unknown", "unknown: The response is not JSON.", {
       status,
     });
   }
 }
 
-/** Returns whether a retry may help. With `once`, returns true only if the server did not perform the request. */
+/** Returns whether a retry may help. With `once`, requires that the server certainly did not perform the request. */
 function isRetryable(error: ThreadkeepError, once = false): boolean {
   const { status = 0 } = error;
   if (once) return status === 429 || (status === 503 && error.code !== "unknown");

@@ -19,7 +19,7 @@ export function sleep(ms: number, signal?: AbortSignal, onWake?: (wake: () => vo
   return orAbort(elapsed, signal).finally(() => clearTimeout(timer));
 }
 
-/** Returns a random delay in ms. The upper bound doubles with each try. Randomness spreads out retries. */
+/** Returns a delay in ms. Random, to spread out retries. Its upper bound doubles with each try, up to `maxMs`. */
 export const randomPause = (firstMs: number, tries: number, maxMs: number): number =>
   Math.random() * Math.min(maxMs, firstMs * 2 ** tries);
 

@@ -32,7 +32,7 @@ export class ByCookie implements Identity {
     const leave = await this.#gate.enter(isKnown, signal);
     if (this.#isLost) throw lost();
     if (!locks || isKnown()) return leave;
-    // without a lock, the first requests of two tabs would create two threads
+    // the lock prevents the first requests of two tabs from creating two threads
     const waiting = AbortSignal.any([AbortSignal.timeout(this.#lockTimeoutMs), ...(signal ? [signal] : [])]);
     const unlock = await acquire(locks, this.#lockName, waiting).catch(() => () => {});
     const done = () => {
@@ -55,7 +55,7 @@ export class ByCookie implements Identity {
       this.signedId = signedId;
       return;
     }
-    // either another tab has started a new thread, or this response is outdated
+    // either another tab has started a new thread, or this response is outdated; a second request shows which
     const second = await this.#refetch();
     if (!second || idOf(second) === this.id) return;
     if (idOf(second) !== idOf(signedId)) {

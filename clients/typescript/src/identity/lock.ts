@@ -9,8 +9,8 @@ export function acquire(manager: LockManager, name: string, signal: AbortSignal)
 }
 
 /**
- * Waits until no other tab is rotating a thread, for at most 10 s, then runs `act`. Otherwise, `act` could use the old
- * cookie, because a rotation event can arrive before the new cookie is set.
+ * Runs `act` when no other tab is rotating a thread, or after 10 s. Without this wait, `act` could send the old cookie,
+ * because a rotation event can arrive before the new cookie is set.
  */
 export async function withRotationLock<T>(act: () => Promise<T>): Promise<T> {
   const release = locks && (await acquire(locks, "threadkeep rotation", AbortSignal.timeout(10_000)).catch(() => {}));

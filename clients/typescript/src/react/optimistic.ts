@@ -16,7 +16,7 @@ interface Write {
   confirmed?: { version: number; life: string };
 }
 
-/** Returns the thread's life from an ETag, or "unknown" if the ETag has only a version. */
+/** Returns the part of an ETag that distinguishes threads with the same ID, or "unknown" if that part is missing. */
 export const lifeOf = (etag: string): string => /-([0-9a-f]{16})"$/.exec(etag)?.[1] ?? "unknown";
 
 const FRESH: Base = { state: {}, version: 0, life: "fresh" };

@@ -28,7 +28,7 @@ export class Sync {
     return this.#run();
   }
 
-  /** Reads the whole state in a request that begins after this call. */
+  /** Reads the whole state with a new request, even if another read is in progress. */
   readAll(): Promise<void> {
     this.#isFullReadPending = true;
     return this.#run();
@@ -94,7 +94,7 @@ export class Sync {
     if (epoch !== this.#epoch) return;
     const life = lifeOf(etag);
     const current = this.#state.base;
-    // in the meantime, a write may have created a new thread with this ID
+    // if a write created a new thread with this ID during the read, the result may belong to the previous thread
     const isStale = before !== current && (!version || (life !== current.life && before.life !== current.life));
     if (isStale) this.#isFullReadPending = this.#isDirty = true;
     else this.#state.adopt({ state, version, life });

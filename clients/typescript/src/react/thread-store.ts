@@ -43,7 +43,7 @@ export class ThreadStore {
   readonly actions: Actions;
   readonly #client: Client;
   readonly #thread: Thread;
-  /** True if the caller chose the thread by ID. Such a store does not move to a new thread after `destroy`. */
+  /** True if the caller chose the thread by ID. The store then does not move to a new thread after `destroy`. */
   readonly #isNamed: boolean;
   readonly #state: Optimistic;
   readonly #sync: Sync;
@@ -188,7 +188,7 @@ export class ThreadStore {
 
   /**
    * Sends a write to the thread that the page shows. If that thread has expired or another tab has replaced it, sends
-   * the write to the new thread, which is created if necessary. Fails if `requiredLife` is that of an earlier thread.
+   * the write to the new thread, which is created if necessary. Fails if `requiredLife` identifies an earlier thread.
    */
   async #sendToCurrentLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, requiredLife: string | undefined): Promise<R> {
     const { base, isExpired } = this.#state;
@@ -250,7 +250,7 @@ export class ThreadStore {
     this.#isEnding = true;
     try {
       if (!isKnown) {
-        // the first read failed, perhaps because the state does not match the schema
+        // reads only the ETag, because the first read failed, perhaps because the state does not match the schema
         const { version, etag } = await this.#thread.read({ keys: [] });
         ifMatch = version && etag;
         id = this.#thread.id;

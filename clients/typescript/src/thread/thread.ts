@@ -25,7 +25,7 @@ export type ThreadById = (id: string, signedId: string | undefined, schema: Sche
 
 const keyPath = (key: string) => "/state/" + encodeURIComponent(key);
 
-// a URL cannot contain these keys, but the body of a merge can
+// a path cannot contain an empty key, `.` or `..`, but the body of a merge request can
 const isUnsafeInPath = (key: string) => /^\.{0,2}$/.test(key);
 
 export function threadOf(transport: Transport, schema: Schema, byId: ThreadById, turnToken?: string): Thread {

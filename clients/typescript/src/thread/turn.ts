@@ -8,7 +8,7 @@ import type { Calls } from "./calls.js";
 const DEFAULT_TTL_SECONDS = 30;
 const dispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
-/** Takes the turn, a lease on the thread, and renews it until its end. `threadOf` returns a thread with `token`. */
+/** Takes the turn, a lease on the thread, and renews it until release. `threadOf` makes a thread that uses `token`. */
 export async function takeTurn<S extends object>(
   calls: Calls,
   { ttlSeconds = DEFAULT_TTL_SECONDS, waitSeconds, exclusive, ...o }: TurnOptions,
@@ -72,7 +72,7 @@ class HeldTurn<S extends object> implements Turn<S> {
         expiresAt = sentAt + ms;
       } catch (error) {
         if (released.aborted) return; // `release` was faster than the renewal
-        // while the server is unreachable, the lease remains valid until it expires
+        // if the server is unreachable, retries until the lease expires, because the lease remains valid until then
         if (isRejected(error) || Date.now() >= expiresAt) return this.#lost.abort(error);
       }
     }

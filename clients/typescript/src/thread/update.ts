@@ -6,7 +6,7 @@ import type { Receipt, Snapshot } from "../types/receipt.js";
 const MAX_PAUSE_MS = 1_000;
 const MAX_ATTEMPTS = 100;
 
-/** Reads, calls `change`, and merges. Starts over if another writer was faster. Makes up to `MAX_ATTEMPTS` attempts. */
+/** Reads, calls `change`, and merges. If the thread has changed, starts over, for up to `MAX_ATTEMPTS` attempts. */
 export async function updateLoop<S>(
   read: () => Promise<Snapshot<S>>,
   change: (state: Partial<S>) => readonly Operation<any>[] | undefined | void | Promise<readonly Operation<any>[] | undefined | void>,

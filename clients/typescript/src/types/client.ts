@@ -63,7 +63,7 @@ export interface Client {
   /** Returns a thread by its ID. Intended for back ends. */
   thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
   readonly threads: Threads;
-  /** Returns the thread of the browser that sent `request` to this back end. */
+  /** Returns the thread that belongs to the browser that sent `request` to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
   /** Returns the scope `name`, such as `session:ada`. */
   scope(name: string): Scope;

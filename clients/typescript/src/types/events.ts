@@ -16,7 +16,7 @@ interface ThreadEventBase {
 export interface ThreadChangedEvent extends ThreadEventBase {
   type: "thread.created" | "thread.updated";
   version: number;
-  /** Identifies this thread among all threads that had its ID. Part of the ETag. */
+  /** Distinguishes this thread from earlier and later threads with the same ID. Part of the ETag. */
   life: string;
   /** Changed keys. */
   keys: string[];

@@ -8,7 +8,7 @@ export interface HistoryItem {
   /** Time of the append, in RFC 3339 format. */
   at: string;
   value: any;
-  /** Segment that holds the items replaced by this summary. Undefined when the server no longer keeps them. */
+  /** Segment that holds the items replaced by this summary. Undefined if the server has discarded those items. */
   segment?: number;
 }
 
@@ -58,7 +58,7 @@ export interface PageOptions extends CallOptions {
   limit?: number | undefined;
   /** Returns only the newest items, oldest first. */
   tail?: number | undefined;
-  /** Returns the original items instead of their summaries, while the server keeps them. */
+  /** If true, returns original items instead of their summaries, unless the server has discarded the originals. */
   originals?: boolean | undefined;
 }
 
@@ -74,9 +74,9 @@ export interface History {
   latest(count: number, o?: CallOptions): Promise<HistoryItem[]>;
   /** Removes the newest items and returns them, oldest first. */
   take(count?: number, o?: HistoryWriteOptions): Promise<HistoryItem[]>;
-  /** Replaces the oldest items with a summary. Throws a `VersionMismatchError` (`prefix_changed`) if they changed. */
+  /** Replaces the oldest items with a summary. Throws `VersionMismatchError` (`prefix_changed`) if these changed. */
   compact(compaction: Compaction, o?: HistoryWriteOptions): Promise<{ segment: number; droppedSegments: number }>;
-  /** Returns the segments whose original items the server still keeps, newest first. */
+  /** Returns the segments, newest first. Omits segments if the server has discarded their original items. */
   segments(o?: CallOptions): Promise<HistorySegment[]>;
   /** Returns a page of a segment's original items. */
   segment(

@@ -1,6 +1,6 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json | undefined };
 
-/** A JSON parser and serializer. Pass your own to keep numbers exact. */
+/** A JSON parser and serializer. `JSON` rounds large numbers, so pass a different format to keep numbers exact. */
 export interface JsonFormat {
   parse(text: string): unknown;
   stringify(value: unknown): string;

@@ -5,11 +5,12 @@ export interface ClientOptions {
   /** URL of the server. Default: the page's origin in a browser, and the environment variable THREADKEEP_URL elsewhere. */
   baseUrl?: string | URL | undefined;
   /**
-   * API key of a back end, or an empty string for none. A function is called for each request. Default: the variable
-   * THREADKEEP_API_KEY, unless you pass `token`, `signedId`, or a header `authorization`, `cookie` or `x-thread-id`.
+   * API key of a back end, a function to call for each request, or an empty string for none. Default: the environment
+   * variable THREADKEEP_API_KEY, unless you pass `token`, `signedId`, or a header `authorization`, `cookie` or
+   * `x-thread-id`.
    */
   apiKey?: string | (() => string | Promise<string>) | undefined;
-  /** A user's login token, such as a JWT. Not allowed with `apiKey`. A function is called for each request. */
+  /** A user's login token, such as a JWT, or a function to call for each request. Not allowed with `apiKey`. */
   token?: string | (() => string | Promise<string>) | undefined;
   /** Signed ID of the first thread of `current()`. */
   signedId?: string | undefined;
@@ -18,7 +19,7 @@ export interface ClientOptions {
   /** Name of the server's cookie. Default: "atid". */
   cookieName?: string | undefined;
   /**
-   * Headers of every request. A function is called for each request. `forRequest` omits `authorization`, `cookie` and
+   * Headers of every request, or a function to call for each request. `forRequest` omits `authorization`, `cookie` and
    * `x-thread-id`, because a user's request must not carry the back end's credentials.
    */
   headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>) | undefined;

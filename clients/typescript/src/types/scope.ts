@@ -10,7 +10,7 @@ export interface ScopeWriteOptions extends CallOptions {
 export interface Scope {
   get(key: string, o?: CallOptions): Promise<string | null>;
   getMany(keys: readonly string[], o?: CallOptions): Promise<{ [key: string]: string | null }>;
-  /** Sets a key. With `ifAbsent`, returns `ok: false` if the key has a value. */
+  /** Sets a key. With `ifAbsent`, returns `ok: false` if the key already has a value. */
   set(
     key: string,
     value: string,

@@ -1,4 +1,4 @@
-// Tests that each adapter imports only its own framework, or only the framework's types.
+// Tests that an adapter imports at most its own framework. Some adapters import only their framework's types.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

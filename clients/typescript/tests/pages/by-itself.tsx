@@ -1,4 +1,4 @@
-/** Checks that run inside the page, for browsers without a driver. The page reports the result to /v1/outcome?... */
+/** Runs checks inside the page, for browsers that Playwright cannot drive. Sends the result to /v1/outcome?... */
 
 import { createRoot } from "react-dom/client";
 import { createClient } from "threadkeep";
@@ -10,7 +10,7 @@ function Tab() {
   return <p>{JSON.stringify({ messages: state["messages"], status })}</p>;
 }
 
-/** Opens a frame that acts as a second tab, because a frame shares cookies, locks and streams like a tab. */
+/** Opens a frame that acts as a second tab. Frames share cookies, locks and streams in the same way as tabs. */
 function openTab(): HTMLIFrameElement {
   const frame = document.createElement("iframe");
   frame.src = "/#tab";

@@ -43,7 +43,7 @@ export interface Site {
   cut(): void;
 }
 
-/** Serves a page with `script` and `html`. Forwards API calls to the same origin to the server, through a proxy. */
+/** Serves a page with `script` and `html`, and forwards the page's API calls to `server` through a proxy. */
 export async function startSite(server: string, script: string, html = ""): Promise<Site> {
   const proxy = await startProxy(server);
   const site: Server = createServer(async (request, response) => {

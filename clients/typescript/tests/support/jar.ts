@@ -1,4 +1,4 @@
-/** Returns a `fetch` with a cookie jar. With `isBlocked`, the jar accepts no cookies. */
+/** Returns a `fetch` with a cookie jar. With `isBlocked`, does not send the cookies to the server. */
 export function jar({ isBlocked = false } = {}): { fetch: typeof fetch; cookies: Map<string, string> } {
   const cookies = new Map<string, string>();
   return {

@@ -3,7 +3,7 @@ import { sumsOf } from "../../stats/combined.js";
 import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
 import { type Line, Plot } from "../../ui/plot.js";
 
-/** Maximum number of lines in a plot: one for the total, and the others for the busiest routes or for replicas. */
+/** Maximum number of lines in a plot: one for the total, and one for each of the busiest routes or each replica. */
 const LINES_MAX = 6;
 
 /** Plots the last 15 minutes. Each replica has its own series if there are several replicas. */

@@ -20,7 +20,7 @@ import type { ThreadView } from "./view.js";
 /** Maximum length of a value that can be edited in a text field. A longer value would stall the page. */
 const EDITED_MAX = 200_000;
 
-/** Edits a value. Saves it only if the thread has not changed since the dialog opened. */
+/** Edits a value. Saves the value only if the thread has not changed since the dialog opened. */
 export function EditDialog({ view, name, onClose }: { view: ThreadView; name: string; onClose: () => void }) {
   const [start] = useState(() => view.state.value.get(name) ?? "null");
   const [text, setText] = useState(() => (start.length <= EDITED_MAX ? pretty(start) : ""));

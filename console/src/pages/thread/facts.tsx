@@ -13,7 +13,7 @@ import type { ThreadView } from "./view.js";
 
 const OWNER_MAX = 30;
 
-/** Shows as many figures as fit on one line, starting with the most important. A button shows the rest. */
+/** Shows as many figures as fit on one line, starting with the most important. A button shows all figures. */
 export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();

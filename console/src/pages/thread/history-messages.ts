@@ -9,7 +9,7 @@ export interface HistoryMessages {
   messages: readonly string[] | undefined;
 }
 
-/** While `isWanted`, reads a page of a thread's history, and reads it again after each change. */
+/** While `isWanted`, reads a page of a thread's history, and reads the page again whenever the history changes. */
 export function useHistoryMessages(view: ThreadView, isWanted: boolean): Loaded<HistoryMessages | undefined> {
   return useLoad(
     async (signal) => {

@@ -47,7 +47,7 @@ export function ThreadPage({ id, part: requestedPart }: { id: string; part: stri
   const state = view.state.value;
   const chats = conversations(state);
   const isLoaded = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  // chosen only once, so that a later message does not switch away from the tab that the user is reading
+  // the first tab is chosen only once, so that a later message does not replace the tab that the user is reading
   const firstTab = useRef<string | undefined>(undefined);
   const history = useHistoryMessages(view, isLoaded && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isLoaded) firstTab.current ??= tabOf(chats.size > 0, history);

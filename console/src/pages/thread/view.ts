@@ -33,8 +33,8 @@ interface Update {
 }
 
 /**
- * A live thread. Reads the state once, and then applies the thread's events. Events contain the new values, because
- * reading the state again would extend the thread's lifetime.
+ * A live thread. Reads the state once, and then applies the thread's events. Requests events that contain the new
+ * values, because reading the state again would extend the thread's lifetime.
  */
 export class ThreadView {
   readonly phase = signal<Phase>("loading");
@@ -179,7 +179,7 @@ export class ThreadView {
       if (unknown.size > KEYS_MAX) return await this.load();
       const { signal } = this.#controller;
       if (unknown.size > 0) {
-        // the values may include later changes; the events for those changes then have no effect
+        // the values may include later changes; applying the events for those changes then has no effect
         const query = { key: [...unknown] };
         const { text } = await call(`/v1/threads/${this.id}/state`, { query, signal });
         // drops the values, because a newer read of the whole thread includes them

@@ -13,9 +13,9 @@ import { VirtualList } from "../../ui/virtual-list.js";
 import { ThreadRow } from "./row.js";
 import { forgetPreviews } from "./previews.js";
 
-/** Number of threads to read per step. Without an owner, the list is sorted by ID until all threads have been read. */
+/** Number of threads to read per step. Large, because a list without an owner is sorted only when it is complete. */
 const STEP_THREADS = 1_000;
-/** Maximum number of pages to read per step. Needed because filtered pages may be empty. */
+/** Maximum number of pages to read per step. Needed because a filtered page may be empty even if more pages follow. */
 const PAGES_MAX = 50;
 /** Maximum number of threads that the service examines for a filtered page. */
 const EXAMINED_MAX = 1_000;

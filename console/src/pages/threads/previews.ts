@@ -18,7 +18,7 @@ const CACHED_MAX = 2_000;
 interface CachedPreview {
   preview: Preview | undefined;
   version: string;
-  /** Number of the list refresh that read the preview from the history. Undefined for a preview from the state. */
+  /** Sequence number of the list refresh that read the preview from the history. Undefined if read from the state. */
   refresh: number | undefined;
 }
 

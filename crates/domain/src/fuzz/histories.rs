@@ -4,7 +4,7 @@ use threadkeep_fuzzing::{Bound, fuzz};
 
 /// The fixed cost of an item in bytes, in addition to its id and value.
 const ITEM_BYTES: usize = 64;
-/// The bounds are high, because each item has a fixed cost and is stored with a copy of its id.
+/// Bounds per input byte. They are high, because each item has a fixed cost and is stored with a copy of its id.
 const APPEND: Bound = Bound {
     held: 16,
     allocated: 32,

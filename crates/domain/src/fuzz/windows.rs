@@ -1,7 +1,7 @@
 use crate::{Document, Json, Key, Mismatch, Operation, Slice, ThreadPolicy, Value, elements};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// The bounds are high, because a push of only three bytes (`- 0`) rewrites a chunk and returns an answer.
+/// Bounds per input byte. They are high, because a push of only three bytes (`- 0`) rewrites a chunk of the array.
 const BATCH: Bound = Bound {
     held: 200,
     allocated: 3_000,

@@ -175,7 +175,7 @@ impl Array {
     }
 }
 
-/// Counts shared chunks in full, because a write to any clone copies them.
+/// Counts a shared chunk in full for each clone, because a write to a clone copies the chunk.
 impl Heap for Array {
     fn heap_bytes(&self) -> u64 {
         const COUNTS: usize = 2 * size_of::<usize>();
@@ -186,7 +186,7 @@ impl Heap for Array {
     }
 }
 
-/// Converts the element text in `out[start..]`, with a line feed before each element, to a JSON array in place.
+/// Converts `out[start..]`, which has a line feed before each element, to a JSON array in place.
 pub fn close_array(start: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.extend_from_slice(b"[]");
@@ -221,7 +221,7 @@ impl Chunk {
         self.len += 1;
     }
 
-    /// Removes the first `count` elements, which must not be all of them. Returns the number of removed bytes.
+    /// Removes the first `count` elements. At least one element must remain. Returns the number of removed bytes.
     fn cut(&mut self, count: usize) -> usize {
         let removed_bytes = self.element_offset(count);
         self.text.drain(..removed_bytes);
@@ -252,7 +252,8 @@ impl Chunk {
         &self.text[self.element_offset(skip)..self.element_offset(skip + take)]
     }
 
-    /// Returns the byte offset of the line feed before the element at `index`, or the length of the text.
+    /// Returns the byte offset of the line feed before the element at `index`. If the element does not exist, returns
+    /// the length of the text.
     fn element_offset(&self, index: usize) -> usize {
         if index == 0 {
             return 0;

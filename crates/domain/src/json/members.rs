@@ -56,7 +56,7 @@ fn keyed_by(
         .collect()
 }
 
-/// Returns the quoted keys and the values of a compact object, in order. Any other value has no members.
+/// Returns the quoted keys and the values of a compact object, in order. Yields nothing for any other JSON value.
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut more = object.starts_with('{') && cursor.enter();
@@ -87,7 +87,7 @@ pub fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
     member(object, name).and_then(text_of)
 }
 
-/// Decodes a JSON string. Returns `None` for other values and for text that is not valid Unicode.
+/// Decodes a JSON string. Returns `None` for other JSON values and for strings with lone surrogates.
 pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -111,7 +111,7 @@ pub fn is_named(key: &str, name: &str) -> bool {
     serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
 }
 
-/// Returns the elements of a compact array, in order. Any other value has no elements.
+/// Returns the elements of a compact array, in order. Yields nothing for any other JSON value.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut cursor = Cursor::new(array);
     let mut more = array.starts_with('[') && cursor.enter();
@@ -125,7 +125,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the elements of an array member of a compact object. Any other member has no elements.
+/// Returns the elements of the array in member `name` of a compact object, or nothing if the member is not an array.
 pub fn member_elements<'a>(object: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     elements(member(object, name).unwrap_or_default())
 }

@@ -16,11 +16,11 @@ pub enum Value {
 /// The requested part of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// Up to this number of elements from the end of the array.
+    /// The last elements of the array, up to this number.
     Tail(u64),
     /// Up to `limit` elements, starting at index `offset`.
     Range {
-        /// Zero-based index of the first element. If the index is past the end, the part is empty.
+        /// Zero-based index of the first element. If the array ends before this index, the part is empty.
         offset: u64,
         /// Maximum number of elements; `None` for no limit.
         limit: Option<u64>,
@@ -28,7 +28,8 @@ pub enum Slice {
 }
 
 impl Slice {
-    /// Returns the first index and the number of elements that the part selects from an array of `len` elements.
+    /// Returns the index of the first element and the number of elements that the part selects from an array with `len`
+    /// elements.
     #[must_use]
     pub fn of(self, len: u64) -> (u64, u64) {
         match self {

@@ -73,7 +73,7 @@ impl EntryHead {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Renews the lifetime if less than half of it is left, and then returns the new expiry time.
+    /// If less than half of the lifetime remains, renews the lifetime and returns the new expiry time.
     pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;

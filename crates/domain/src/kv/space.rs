@@ -24,7 +24,7 @@ pub struct NamespaceRecord {
 pub struct IdleEnd {
     /// How long the namespace lives after its last use.
     pub ttl: Duration,
-    /// When the namespace expires if it is not used again. After a use, a store may take a while to extend this time.
+    /// When the namespace expires if it is not used again. After a use, a store may extend this time with a delay.
     pub ends_ms: u64,
 }
 

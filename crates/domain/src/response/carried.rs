@@ -8,8 +8,8 @@ use crate::member_text;
 const PREFIX: &str = "threadkeep:";
 const VERSION: &str = ":1\n";
 
-/// Encodes text together with its kind. The text is not encrypted, because every replica must be able to read it and
-/// the client knows the conversation anyway.
+/// Encodes text together with its kind. Does not encrypt the text, because the client knows the conversation anyway,
+/// and all replicas would need the same encryption key to read the text.
 #[must_use]
 pub fn carry(kind: &str, text: &str) -> String {
     STANDARD.encode(format!("{PREFIX}{kind}{VERSION}{text}"))

@@ -68,7 +68,7 @@ impl ThreadFloor<'_> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;
         let holder = Some(last.token());
-        // if the thread was rotated, an ended response may still hold the turn
+        // an ended response may still hold the turn if the thread was rotated, that is, moved to a new id
         let is_stale = self
             .last
             .is_some_and(|last| last.answer.is_some() && last.took_turn() && last.turn == holder);

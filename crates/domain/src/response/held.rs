@@ -44,14 +44,14 @@ pub struct HeldResponse {
     is_delivered: bool,
     kept: Duration,
     due: Duration,
-    /// When a sweep takes over or closes the response, unless the response has ended by then.
+    /// When a sweep, a periodic task, takes over or closes the response, unless the response has ended by then.
     due_ms: u64,
     ends_ms: u64,
     text_bytes: u64,
 }
 
 impl HeldResponse {
-    /// Creates a response without a driver. `life` is the life of the scope's thread, if any.
+    /// Creates a response without a driver. `life` identifies the current life of the scope's thread, if any.
     pub fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
@@ -144,7 +144,7 @@ impl HeldResponse {
         }
     }
 
-    /// Returns the time at which a sweep is due, or `None` if the response has ended.
+    /// Returns when a sweep takes over or closes the response, or `None` if the response has ended.
     pub fn due_ms(&self) -> Option<u64> {
         self.answer.is_none().then_some(self.due_ms)
     }
@@ -193,7 +193,7 @@ impl HeldResponse {
     }
 
     /// Checks that the response belongs to `scope`. For a response in a thread, any thread is accepted, because
-    /// rotation changes the thread id. The caller must compare the life instead.
+    /// rotation changes the thread id. The caller must compare the thread's [`Life`] instead.
     pub fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
         let is_in = match self.life {
             Some(_) => scope.thread().is_some(),
@@ -238,8 +238,8 @@ impl HeldResponse {
         }
     }
 
-    /// Appends events. The first field of `events` is the number of the first event. Only the first append extends the
-    /// lifetime of the response.
+    /// Appends events. The first field of `events` is the sequence number of the first event. Only the first append
+    /// extends the lifetime of the response.
     pub fn append_events(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);
@@ -274,7 +274,7 @@ impl HeldResponse {
         let kept = response_ttl(&self.scope, end.kept, archive);
         self.kept = match has_thread {
             true => kept,
-            // once the thread is gone, an erasure of the owner's data can find the response only for this long
+            // without the thread, an erasure of the owner's data can find the response only for the time in `self.kept`
             false => self.kept.min(kept),
         };
         self.keep(now_ms);

@@ -51,7 +51,7 @@ pub enum Item<'a> {
     },
     /// Reasoning of a model.
     Reasoning,
-    /// A call, with its result if a server has executed the call.
+    /// A tool call, with its result if a server has executed the call.
     Call(ItemCall<'a>),
     /// The result of a call that a client has executed.
     Output {
@@ -138,7 +138,7 @@ impl ItemKind {
         }
     }
 
-    /// Returns the form of calls of this kind, or `None` if items of this kind are not calls that clients execute.
+    /// Returns the call form for items of this kind, or `None` if these items are not calls that clients execute.
     #[must_use]
     pub fn call_form(self) -> Option<CallForm> {
         match self {
@@ -148,7 +148,7 @@ impl ItemKind {
         }
     }
 
-    /// Returns whether items of this kind are results of calls that clients execute.
+    /// Returns whether an item of this kind contains the result of a call that a client executed.
     #[must_use]
     pub fn is_output(self) -> bool {
         matches!(self, Self::FunctionCallOutput | Self::CustomToolCallOutput)
@@ -219,7 +219,7 @@ impl<'a> Item<'a> {
                 let id = text("call_id").or_else(|| text("id"))?;
                 Self::executed(item, id, text("name")?)
             }
-            // only calls that this server ran have a `call_id`; the results of other calls are only available upstream
+            // calls without a `call_id` were run by the upstream, and only the upstream knows their results
             ItemKind::WebSearchCall | ItemKind::ImageGenerationCall => match text("call_id") {
                 Some(id) => Self::executed(item, id, tool_of(kind).into()),
                 None => Self::Other,

@@ -12,7 +12,7 @@ pub struct ResponseLimits {
     pub max_tool_calls: u32,
     /// Maximum duration of a response, 1 s to a day.
     pub max_time: Duration,
-    /// Maximum size in bytes of one model answer, and also of all items of a response together, not counting images.
+    /// Maximum size in bytes of one model answer, and maximum total size of a response's items, not counting images.
     /// From 1 KiB to 8 MiB.
     pub max_bytes: u64,
     /// Duration of a driver's lease, 1 s to 10 min. The driver renews its lease when a third of the lease has passed.

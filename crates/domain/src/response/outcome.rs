@@ -86,9 +86,9 @@ pub enum FailureCode {
     RateLimitExceeded,
     /// The conversation ended during the response.
     ConversationDestroyed,
-    /// The conversation has no room for the response.
+    /// The response does not fit into the conversation.
     ConversationTooLarge,
-    /// The driver stopped. The response was then ended by a later response or by a limit that the operator set.
+    /// The driver stopped. Afterwards, a later response or a limit that the operator set ended the response.
     Abandoned,
 }
 

@@ -44,8 +44,8 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// Name of the member with the sequence number of a model answer. The tool calls of the answer and the items that follow
-/// them have this member.
+/// Name of an item's member that contains the sequence number of a model answer. Adjacent items with the same value
+/// belong to the same answer.
 const STEP: &str = "step";
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
@@ -56,15 +56,15 @@ struct Part<'a> {
     step: Option<&'a str>,
 }
 
-/// Builds a prompt from stored items. Each call gets a unique id and exactly one result. The result follows the call,
-/// or the whole answer that contains the call. Results without a call are dropped.
+/// Builds a prompt from stored items. Each call gets a unique id and exactly one result. If a model answer contains
+/// several items, the results follow the whole answer. Results without a call are dropped.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())
 }
 
-/// Returns the index of the first output in `input` that matches no call. A prompt would drop such an output. Several
-/// outputs may match the same call.
+/// Returns the index of the first output in `input` that does not match a call in `before` or `input`. A prompt would
+/// drop such an output. Several outputs may match the same call.
 #[must_use]
 pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
@@ -118,7 +118,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    // `open` contains the results of preceding calls, and `answer` identifies the model answer that made these calls
+    // `open` contains the results to add after the current answer, and `answer` identifies that model answer
     let (mut open, mut answer) = (Vec::new(), None);
     for Part { text, item, step } in parts {
         match item {
@@ -129,7 +129,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 arguments,
                 result,
             }) => {
-                // consecutive client calls without a step form one answer; server calls without a step do not
+                // without a `step`, consecutive client calls form one answer, but each server call is its own answer
                 let origin = (step, result.is_some() && step.is_none());
                 if answer.is_some_and(|answer| answer != origin || origin.1) {
                     prompt.append(&mut open);

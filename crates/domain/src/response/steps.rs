@@ -19,12 +19,12 @@ pub struct BeginResponse<'a> {
     pub token: TurnToken,
     /// Duration of the driver's lease.
     pub lease: Duration,
-    /// How long an open response is kept after its last write, at most a day. Only the first append of events counts as
-    /// a write.
+    /// How long an open response is kept after its last write, at most a day. Of the appends of events, only the first
+    /// counts as a write.
     pub kept: Duration,
-    /// How long after the last write a sweep takes over or closes an open response.
+    /// How long after the last write a sweep, a periodic task, takes over or closes an open response.
     pub due: Duration,
-    /// Whether the response reserves the floor of its scope.
+    /// How the response uses the floor, the lock of its scope.
     pub floor: Floor,
     /// The data that a different driver needs to continue, up to 8 MiB. If `None`, the response does not begin; see
     /// [`Begun::Free`].
@@ -38,8 +38,8 @@ pub struct BeginResponse<'a> {
 pub enum Floor {
     /// The response works without the floor.
     None,
-    /// The response takes the floor. In a thread, the floor is the turn, which clients can also take. A scope that is
-    /// not a thread must already exist.
+    /// The response takes the floor itself. In a thread, the floor is the turn, which clients can also take. In another
+    /// scope, the response can begin only if the scope exists.
     Taken,
     /// The caller holds the turn of the thread with this token, and lends the turn to the response.
     Lent(TurnToken),
@@ -67,7 +67,7 @@ pub enum Begun {
     Locked {
         /// The response that holds the turn or the floor; `None` if a client holds the turn.
         by: Option<ResponseId>,
-        /// Time until the turn ends, unless it is renewed.
+        /// Time until the turn or the lease of the response's driver ends, unless it is renewed.
         left: Duration,
     },
     /// An earlier response holds the floor, but its driver has stopped. The caller must end that response first.
@@ -94,7 +94,7 @@ pub struct JournalEntry<'a> {
     pub number: u64,
     /// The content of the entry.
     pub entry: &'a Bytes,
-    /// The number of the first event, and the events. The store skips events that are already stored.
+    /// The events, preceded by the sequence number of the first event. The store skips events that are already stored.
     pub events: (u64, &'a [Bytes]),
 }
 
@@ -106,12 +106,12 @@ pub struct EndResponse<'a> {
     /// The number of journal entries that the caller knows. The response ends only if the journal has this many
     /// entries.
     pub entries: u64,
-    /// The final events, preceded by the number of the first of them, which must be the response's next event number.
+    /// The final events, preceded by the sequence number of the first one, which must follow the last stored event.
     pub events: (u64, &'a [Bytes]),
     /// The answer that all later requests for the response get, up to 8 MiB.
     pub answer: &'a Bytes,
-    /// How long the answer is kept. In a thread's scope, the limit is the longer of two days and the archive's
-    /// retention, so that an erasure of the owner can still find the answer.
+    /// How long the answer is kept. In a thread's scope, at most two days or the archive's retention, whichever is
+    /// longer, so that an erasure of the owner's data can find the answer.
     pub kept: Duration,
     /// How long the events are kept. Events are never kept for longer than the answer.
     pub events_kept: Duration,

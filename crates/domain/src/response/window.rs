@@ -27,7 +27,7 @@ impl Window {
         }
     }
 
-    /// Examines the next older item. Returns whether the window needs older items.
+    /// Examines the next older item. Returns whether the window needs more items.
     pub fn admit(&mut self, item: &str) -> bool {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {

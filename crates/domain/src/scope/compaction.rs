@@ -5,7 +5,7 @@ use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
 /// How long a segment keeps the original items of a compaction by default: one week.
 pub const DEFAULT_ORIGINALS_TTL: Duration = Duration::from_secs(604_800);
-/// Maximum number of items that can follow the compacted items. A compaction rewrites each following item.
+/// Maximum number of items that may follow the compacted items, because a compaction rewrites each following item.
 pub const LATER_ITEMS_MAX: usize = 500;
 /// Maximum number of segments that a history keeps.
 pub const SEGMENTS_MAX: usize = 16;
@@ -18,7 +18,8 @@ pub struct Compaction<'a> {
     pub through: u64,
     /// The expected number of items up to `through`.
     pub count: u64,
-    /// The new items, 1 to `count`. Their positions are the last of the replaced positions, ending at `through`.
+    /// The 1 to `count` new items. They take the last of the replaced positions, so that the last new item is at
+    /// `through`.
     pub items: &'a [HistoryItem],
     /// How long a segment keeps the original items, in whole milliseconds. Zero discards the original items.
     pub keep: Duration,

@@ -150,7 +150,7 @@ impl ScopeDocument {
         }
     }
 
-    /// Applies a write atomically. `stamp` is the current stamp. A change increments the version.
+    /// Applies a write atomically. `stamp` contains the current version and life. A change increments the version.
     pub fn apply(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -184,13 +184,13 @@ impl ScopeDocument {
             self.tasks_version = stamp.version + 1;
         }
         if let Some(record) = write.record {
-            // copy, because the original may be a slice of a larger buffer
+            // copy, because the original may be a slice that keeps a larger buffer in memory
             self.record = Some(Bytes::copy_from_slice(&record.new));
         }
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
         let removed_count = before - self.history.summary().len();
-        // removing an item from a segment does not change the length of the history
+        // the length of the history excludes segments, so only `taken` counts an item that was removed from a segment
         let removed = removed_count.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();

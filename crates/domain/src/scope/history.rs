@@ -58,7 +58,7 @@ pub struct Appended {
 pub enum Removal<'a> {
     /// Removes every item.
     All,
-    /// Removes the item with this id, if any. The item may be in a segment.
+    /// Removes the item with this id, if any, even from a segment, which keeps the original items of a compaction.
     Item(&'a ItemId),
     /// Removes and returns the newest items, up to this number and up to 1 MiB in total. A single item may be larger.
     Newest(usize),
@@ -100,8 +100,8 @@ pub struct History {
     /// The position of each item, and the digest of its value.
     by_id: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// Id digests and positions of recently removed or dropped items, newest last. Clearing the whole history adds no
-    /// entries.
+    /// Id digests and positions of recently removed or dropped items, newest last. Does not contain items that were
+    /// removed when the whole history was cleared.
     removed_ids: VecDeque<(Fingerprint, u64)>,
     segments: Segments,
     heap_bytes: u64,
@@ -290,8 +290,8 @@ impl History {
         self.by_id.get(id).map(|(seq, _)| *seq)
     }
 
-    /// Returns the position of an item that is in a segment, or was recently removed or dropped. Returns `None` for an
-    /// item that was removed when the whole history was cleared.
+    /// Returns the position of an item that was recently removed or dropped, or that a compaction moved to a segment.
+    /// Returns `None` for an item that was removed when the whole history was cleared.
     #[must_use]
     pub fn removed_position(&self, id: &ItemId) -> Option<u64> {
         let digest = id.digest();
@@ -365,7 +365,8 @@ impl History {
         }
     }
 
-    /// Plans the appends that follow the removal of `removed`, and checks them against `limit`. Changes nothing.
+    /// Plans the appends that follow the removal of `removed`, and checks the appends against `limit`. Does not change
+    /// the history.
     pub(crate) fn plan(
         &self,
         removed: &Removed,
@@ -415,7 +416,7 @@ impl History {
         Ok(appended)
     }
 
-    /// Removes items, and returns them in order. Returns no items for [`Removed::All`].
+    /// Removes items and returns them in order. For [`Removed::All`], returns an empty list.
     pub(crate) fn remove(&mut self, removed: Removed) -> Vec<StoredItem> {
         let positions = match removed {
             Removed::All => {
@@ -440,7 +441,7 @@ impl History {
             }
         };
         let mut items = Vec::with_capacity(positions.len());
-        // remove the newest items first, because removing an item from the end moves no other items
+        // remove the newest items first, because the removal of the last item does not move other items
         for seq in positions.into_iter().rev() {
             items.extend(self.items.remove(self.index(seq)));
         }

@@ -29,7 +29,7 @@ impl FromStr for ScopeName {
     }
 }
 
-/// Keeps names out of logs. Clients choose the names, so a name may identify its client.
+/// Hides the name from logs, because clients choose the names, and a name may identify its client.
 impl fmt::Debug for ScopeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScopeName({} bytes)", self.0.len())

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{Conditions, Stamp};
 
-/// An atomic change to a scope. Checks run in this order: idempotency key, turn of the thread, existence and seal of
-/// the scope, precondition, record, tasks, operations, limits, history.
+/// An atomic change to a scope. Checks run in this order: idempotency key, turn of the thread, whether the scope exists
+/// and accepts writes, precondition, record, tasks, operations, limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeWrite<'a> {
     /// Whether the write creates the scope. If so, the scope must not exist yet.
@@ -74,8 +74,8 @@ impl<'a> ScopeWrite<'a> {
             && self.operations.iter().all(is_deletion)
     }
 
-    /// Returns whether the write only appends items and sets absent keys. If all items and keys already exist, the
-    /// version does not change.
+    /// Returns whether the write only appends items and sets absent keys. Such a write does not change
+    /// the version if all items and keys already exist.
     #[must_use]
     pub fn only_adds(&self) -> bool {
         let adds = |operation: &KvOperation| {
@@ -97,12 +97,12 @@ impl<'a> ScopeWrite<'a> {
     }
 }
 
-/// A new task list, and optionally the stamp of the list that it replaces.
+/// A new task list, and optionally the stamp (version and life) of the list that it replaces.
 #[derive(Debug, Clone)]
 pub struct TasksChange {
     /// The whole list.
     pub new: TaskList,
-    /// The stamp of the list that the change is based on; `None` accepts any list.
+    /// The version and life of the list that the change is based on; `None` accepts any list.
     pub expected: Option<Stamp>,
 }
 

@@ -8,7 +8,7 @@ use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
 use crate::{Heap, Refusal, ThreadPolicy, integer};
 
-/// A thread state in memory that tracks its exact size. Implements the reference semantics of operations.
+/// A thread state in memory that tracks its exact size. The reference implementation of operations.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// The counted size of a member includes its colon and one comma or brace.
@@ -91,7 +91,7 @@ impl Document {
         out.push(b'}');
     }
 
-    /// Fails if a value that the write is based on has changed.
+    /// Fails if the value of a guarded key differs from the value that the write is based on.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
             (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,

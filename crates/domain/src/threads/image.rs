@@ -23,10 +23,10 @@ pub const METADATA_MAX_BYTES: u64 = 132_096;
 /// How far the creation time of an imported thread may be ahead of the store's clock, in milliseconds.
 pub const AHEAD_MAX_MS: u64 = 60_000;
 
-/// A snapshot of a thread, without its turn and its stored answers to idempotent requests.
+/// A snapshot of a thread, without its turn (the thread's lock) and its stored answers to idempotent requests.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Everything except state, scope and checkpoints. An import ignores the life, sizes and expiry in this field.
+    /// The data of the thread except state, scope and checkpoints. An import ignores the [`Life`], sizes and expiry.
     pub thread: Thread,
     /// The state.
     pub state: Document,
@@ -57,8 +57,8 @@ pub struct Import<'a> {
     pub origin: Option<Origin>,
     /// The effect on an existing thread.
     pub if_exists: IfExists,
-    /// Whether the thread is reserved against the owner's limit. If not, an import that adds a thread to an owner is
-    /// [rejected](Refusal::NoReservation).
+    /// Whether the caller has reserved the thread within the owner's limit. Without a reservation, an import that adds
+    /// a thread to an owner is [rejected](Refusal::NoReservation).
     pub has_reservation: bool,
     /// The turn under which the caller replaces a thread.
     pub turn: Option<TurnToken>,
@@ -98,7 +98,7 @@ pub struct Fork<'a> {
     pub checkpoint: Option<u32>,
     /// The position of the last history item to copy. By default, all items are copied.
     pub until: Option<u64>,
-    /// The metadata of the new thread. `None` copies the metadata of the source. In both cases, `forked_from` is added.
+    /// The metadata of the new thread. `None` copies the metadata of the source. `forked_from` is always added.
     pub metadata: Option<&'a Json>,
     /// The owner; by default, the owner of the source.
     pub owner: Option<&'a Owner>,
@@ -106,7 +106,7 @@ pub struct Fork<'a> {
     pub has_reservation: bool,
     /// The idle TTL; by default, that of the source.
     pub ttl: Option<Duration>,
-    /// Conditions on the source. The idempotency key is stored with the new thread.
+    /// Conditions on the source, and the idempotency key, which is stored with the new thread.
     pub conditions: Conditions,
     /// The policy for the new thread's lifetimes and for the size of its metadata; see [`Fork::check`].
     pub policy: &'a ThreadPolicy,
@@ -143,8 +143,8 @@ impl Origin {
         Json::from_compact([&before, &*self.version.to_string(), after].concat())
     }
 
-    /// Returns the metadata text before and after the version. Used by stores that read the version only while they
-    /// copy the thread.
+    /// Returns the fork's metadata as two strings, before and after the source's version. A store inserts the version
+    /// between them while it copies the thread.
     #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));

@@ -6,8 +6,8 @@ use crate::{Heap, heap};
 const MAX_BYTES: usize = 256;
 const ANY_KEY_MAX_BYTES: usize = 65_536;
 
-/// A key in a state. In `/v1`, a key is 1 to 256 bytes of UTF-8 without control characters. In other protocols, a key
-/// is up to 65,536 bytes of any UTF-8. Keys are sorted bytewise.
+/// A key in a thread's state. In `/v1`, a key is 1 to 256 bytes of UTF-8 without control characters. In other
+/// protocols, a key may be any UTF-8 of up to 65,536 bytes. Keys are sorted bytewise.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<str>);
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 /// Minimum size of a signing secret in bytes. [RFC 2104](https://www.rfc-editor.org/rfc/rfc2104), section 3, recommends
-/// at least the digest size of the HMAC.
+/// at least the output size of the hash function, which is 32 bytes for SHA-256.
 pub const SECRET_BYTES: usize = 32;
 
 /// A named secret. `Debug` hides the secret.
@@ -28,7 +28,7 @@ impl fmt::Debug for NamedSecret<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key {number} is invalid: {rule}")]
 pub struct NamedSecretError {
-    /// One-based number of the item.
+    /// Position of the item in the list, starting at 1.
     pub number: usize,
     /// The violated rule.
     pub rule: &'static str,

@@ -66,7 +66,7 @@ impl Operation {
     }
 }
 
-/// Returns the items to append to the history, with the indexes of their operations.
+/// Returns each item to append to the history, with the index of its operation.
 pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &HistoryItem)> {
     let indexed = operations.iter().enumerate();
     indexed.filter_map(|(index, operation)| match operation {
@@ -75,7 +75,7 @@ pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &Histor
     })
 }
 
-/// Checks that no push exceeds the maximum nesting depth. The array around the value counts as a level.
+/// Checks that no push exceeds the maximum nesting depth. The array that receives the value counts as one level.
 pub fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
     let too_deep = operations.iter().position(|operation| match operation {
         Operation::Push { value, .. } => is_deeper_than(MAX_DEPTH - 1, value.as_str()),

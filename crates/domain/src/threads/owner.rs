@@ -26,7 +26,7 @@ pub struct OwnerError;
 /// The threads that a caller may use, selected by owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// All threads. Used for back ends, and for all callers if owners are not required.
+    /// All threads. Back ends have this access, and so do all callers if owners are not required.
     #[default]
     All,
     /// Threads without an owner.

@@ -5,8 +5,8 @@ use super::key::Key;
 use super::operation::Operation;
 use crate::Refusal;
 
-/// Keys that only callers with an API key may write. Any caller with access to the thread may read these keys. Each
-/// pattern is a whole key, or a prefix followed by `*`.
+/// Keys that only callers with an API key may write. Any caller with access to the thread may read these keys. The list
+/// contains patterns: a pattern is a key, or a prefix followed by `*`.
 #[derive(Debug, Clone, Default)]
 pub struct ReservedKeys(Arc<[Pattern]>);
 
@@ -16,7 +16,7 @@ enum Pattern {
     Prefix(Box<str>),
 }
 
-/// Maximum number of patterns. Limits the cost of a write, because each pattern is compared with each key.
+/// Maximum number of patterns. Limits the cost of a write, because a write compares each of its keys with all patterns.
 const MAX_PATTERNS: usize = 64;
 
 /// Malformed patterns.

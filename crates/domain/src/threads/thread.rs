@@ -4,8 +4,8 @@ use std::time::Duration;
 use super::owner::Owner;
 use crate::json::text::Json;
 
-/// Identifies one life of a thread id, from the creation of the thread to its end. The token is random, so that entity
-/// tags of earlier lives do not match. Zero means that the thread does not exist.
+/// Identifies one life of a thread id: the time from a thread's creation to its end. The token is random, so that
+/// entity tags of earlier lives do not match. Zero means that the thread does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Life(pub u64);
 

@@ -48,7 +48,8 @@ impl ThreadId {
         Self::from_entropy(rand::random())
     }
 
-    /// Generates random ids until `is_wanted` accepts one. `is_wanted` should accept at least one in a few hundred ids.
+    /// Generates random ids until `is_wanted` accepts one. To keep the search short, `is_wanted` should accept at least
+    /// one in a few hundred ids.
     #[doc(hidden)]
     pub fn random_where(is_wanted: impl Fn(&Self) -> bool) -> Self {
         loop {

@@ -9,7 +9,7 @@ use crate::{IdempotencyKey, Refusal, ResponseId};
 const PREFIX: &str = "turn_";
 pub(crate) const TOKEN_BYTES: usize = 16;
 
-/// The random, unguessable fencing token of a turn in one life of a thread.
+/// The random, unguessable fencing token of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TurnToken(pub [u8; TOKEN_BYTES]);
 
@@ -59,7 +59,7 @@ pub struct TakeTurn {
     pub ttl: Duration,
     /// Whether writes without the token are rejected while the turn is held.
     pub exclusive: bool,
-    /// Whether the caller waits if the turn is taken. If so, the caller is notified when the current turn ends.
+    /// Whether the caller waits if another turn is held. If so, the caller is notified when that turn ends.
     pub waits: bool,
     /// The idempotency key.
     pub idempotency: Option<IdempotencyKey>,

@@ -9,11 +9,11 @@ use crate::json::text::Json;
 use crate::scope::{HistoryLimit, ScopePolicies};
 use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
-/// An atomic change to a thread. Checks run in this order: owner, idempotency key, tombstone, turn, precondition,
-/// guards, metadata, operations, limits of the state, history.
+/// An atomic change to a thread. Checks run in this order: owner, idempotency key, tombstone (mark of an ended thread),
+/// turn (lease), precondition, guards, metadata, operations, state limits, history.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// Operations on the state, which run in order, and items to append to the history.
+    /// Operations in the order in which they run. Each one changes the state, or appends an item to the history.
     pub operations: &'a [Operation],
     /// The values that the operations are based on.
     pub guards: &'a [Guard],
@@ -23,8 +23,8 @@ pub struct Write<'a> {
     pub ttl: Option<Duration>,
     /// The change of the owner.
     pub owner: OwnerChange<'a>,
-    /// Whether the thread is reserved against the owner's limit. If not, a write that adds a thread to an owner is
-    /// [rejected](crate::Refusal::NoReservation).
+    /// Whether a reservation counts the thread against the owner's thread limit. If not, a write that adds the thread
+    /// to an owner is [rejected](crate::Refusal::NoReservation).
     pub has_reservation: bool,
     /// The conditions.
     pub conditions: Conditions,
@@ -65,7 +65,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Returns whether the write only deletes keys. A full store accepts such a write.
+    /// Returns whether the write only deletes keys. Even a full store accepts such a write.
     #[must_use]
     pub fn only_deletes(&self) -> bool {
         let is_deletion = |operation: &Operation| {
@@ -78,7 +78,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Conditions for a change, checked in this order: owner, idempotency key, tombstone, turn, precondition.
+/// Conditions, checked in this order: owner, idempotency key, tombstone (mark of an ended thread), turn, precondition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// The precondition.
@@ -107,7 +107,7 @@ impl Conditions {
 pub enum Precondition {
     /// The thread exists.
     Exists,
-    /// The thread has this version in any life. Version 0 requires that the thread does not exist.
+    /// The thread has this version, even if it was recreated. Version 0 requires that it does not exist.
     Version(u64),
     /// The thread has this version and life.
     Stamp(Stamp),
@@ -117,7 +117,7 @@ pub enum Precondition {
     OneOf(Tags),
 }
 
-/// A version in one life of a thread, or in any life.
+/// A version of a thread, in one life (the time from the thread's creation to its end) or in any life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// The version; 0 if the thread does not exist.
@@ -213,8 +213,8 @@ pub enum Tombstone {
     Enforced,
     /// Ignores the tombstone, and starts a new life.
     Ignored,
-    /// Rejects the write unless the thread is in this life. A write to a newer life is also rejected, because the
-    /// client has not seen that life.
+    /// Rejects the write if this life of the thread has ended, even if the thread was recreated, because the client has
+    /// not seen the new thread.
     EnforcedAfter(Life),
 }
 

@@ -64,7 +64,7 @@ impl Elements {
         newest
     }
 
-    /// Returns a nonzero digest of an element. A client that causes a collision can only affect its own save.
+    /// Returns a nonzero digest of an element. A fast hash suffices: a collision affects only the client's own save.
     fn digest_of(&self, index: usize) -> u64 {
         let mut hash = DefaultHasher::new();
         hash.write(self.element(index));
@@ -123,7 +123,7 @@ impl Elements {
             .unwrap_or(max_len)
     }
 
-    /// Returns how many elements at the end of both arrays are equal. The first `from` elements are not compared.
+    /// Returns the length of the longest common suffix. Ignores the first `from` elements of both arrays.
     pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
         let max_len = self.len().min(other.len()) - from;
         let differ = |back: &usize| {
@@ -132,12 +132,12 @@ impl Elements {
         (0..max_len).find(differ).unwrap_or(max_len)
     }
 
-    /// Returns the smallest `n`, at least 1, for which `other` begins with the elements from `n` to `len`. If `other`
-    /// is the same sliding window at a later position, `n` is the number of dropped elements. Returns `None` if there
-    /// is no such `n`.
+    /// Returns the smallest `n`, at least 1, such that `other` begins with the elements `n..len` of this array, or
+    /// `None` if there is no such `n`. If both arrays are the same sliding window at different times, `n` is the number
+    /// of elements that the window dropped in between.
     ///
     /// Uses the algorithm of Knuth, Morris and Pratt, which takes linear time. The algorithm finds the longest prefix
-    /// of `other` that is a suffix of the elements after the first.
+    /// of `other` that is also a suffix of the elements `1..len`.
     fn window_shift(&self, len: usize, other: &Self) -> Option<usize> {
         let max_len = other.len().min(len.saturating_sub(1));
         // for each prefix of `other`, the length of the longest proper suffix that is also a prefix
@@ -161,9 +161,9 @@ impl Elements {
     }
 }
 
-/// Merges the client's changes to an array with the changes that others have stored. All elements that either side
-/// appended are kept, with the stored elements first. Either side may have dropped old elements at the front. For any
-/// other change, the client's array wins.
+/// Merges the client's changes to an array with the changes that other clients have stored. Keeps all elements that
+/// either side appended, with the stored elements first. Either side may have dropped old elements at the front. For
+/// any other change, the client's array wins.
 pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
     match base {
         Base::Array(digest, len) => merge_with_base(digest, len, ours, theirs),
@@ -185,8 +185,8 @@ fn merge_with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &El
     Merged::Ours
 }
 
-/// Uses the common prefix as the base. A client that may not have read the array must not replace elements that others
-/// added.
+/// Merges with the common prefix as the base. The client may not have read the stored array, so the client's array must
+/// not replace elements that other clients added.
 fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     let common = ours.common_prefix(theirs);
     if common == ours.len() {
@@ -198,8 +198,8 @@ fn merge_without_base(ours: &Elements, theirs: &Elements) -> Merged {
     }
 }
 
-/// Returns the merged array if the client dropped elements from the front of the first `len` stored elements. Keeps the
-/// text of the stored elements.
+/// Returns the merged array if the client's array continues the first `len` stored elements, without some elements at
+/// the front. Elements that both arrays contain keep their stored text.
 fn merge_slid_window(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
     let dropped = theirs.window_shift(len, ours)?;
     Some(Merged::TheirsFrom(dropped, len - dropped))

@@ -5,13 +5,13 @@ use super::seen::{NEWEST_DIGESTS, Seen};
 use super::snapshot::{Snapshot, digest_json};
 use crate::{Fingerprint, Key, KeyedValues, Value};
 
-/// A state that a client sends. It is compared with the snapshots that the client received, because the client does not
-/// say which snapshot it changed.
+/// A state that a client sends. The client does not say which snapshot it changed, so the state is compared with all
+/// snapshots that the client received.
 ///
-/// The base is usually the newest snapshot. An earlier snapshot is the base if an array in the state continues that
-/// snapshot's array, but lacks the newest elements of the latest snapshot. If several earlier snapshots match, the base
-/// is the snapshot that shares the most elements with the state. If the state has nothing in common with the latest
-/// snapshot, the client may never have received a state.
+/// The base (the snapshot that the client changed) is usually the latest snapshot. An earlier snapshot is the base if
+/// an array in the state extends that snapshot's array, but lacks the newest elements of the latest snapshot. If
+/// several earlier snapshots match, the base is the snapshot that shares the most elements with the state. If the state
+/// has nothing in common with the latest snapshot, and the client may never have received a state, there is no base.
 #[derive(Debug)]
 pub struct Sent<'a> {
     state: &'a KeyedValues,
@@ -46,8 +46,8 @@ impl<'a> Sent<'a> {
             .unwrap_or(0)
     }
 
-    /// Finds the arrays that do not continue the latest snapshot, and returns the index of an earlier snapshot that all
-    /// of them continue.
+    /// Finds the arrays that do not extend the latest snapshot, and returns the index of an earlier snapshot that all
+    /// these arrays extend.
     fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
         let broken = self.broken(last, given);
         if broken.is_empty() {
@@ -72,8 +72,9 @@ impl<'a> Sent<'a> {
         self.arrays.iter().filter_map(broken).collect()
     }
 
-    /// Returns how many elements of `given` the arrays kept. Returns `None` if an array does not continue `given`. Also
-    /// returns `None` if no element was kept and a key is missing, because the client then probably had no state.
+    /// Returns how many elements of `given` the arrays contain, or `None` if an array does not extend `given`. Also
+    /// returns `None` if the arrays contain no element of `given` and the state lacks a key, because the client then
+    /// probably had no state.
     fn kept_elements(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
         let mut kept = 0;
         for array in arrays {
@@ -82,7 +83,7 @@ impl<'a> Sent<'a> {
         (kept > 0 || self.has_all_of(given)).then_some(kept)
     }
 
-    /// Returns whether any value is the same as in the snapshot, or any array continues an array of the snapshot.
+    /// Returns whether any value of the state is the same as in `given`, or any array extends its array in `given`.
     fn has_any_of(&self, given: &Snapshot) -> bool {
         let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
             (Value::Text(json), Some(seen)) => *seen == digest_json(json.as_str(), &mut Vec::new()),
@@ -106,15 +107,15 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// An array that does not continue the latest snapshot, with the data for comparing it with earlier snapshots.
+/// An array that does not extend the latest snapshot, with the data for comparing it with earlier snapshots.
 struct Broken<'a> {
     key: &'a Key,
     len: usize,
     last_len: usize,
-    /// Index of the newest element that this array shares with the last snapshot, counted from the end of the
-    /// snapshot's array.
+    /// Index, counted from the end of the latest snapshot's array, of that array's newest element that this array also
+    /// contains.
     newest: usize,
-    /// Digests of prefixes of this array, keyed by length: one for each length that the array has in a snapshot.
+    /// Digests of prefixes of this array, keyed by prefix length. The lengths are those of the array in the snapshots.
     prefixes: BTreeMap<usize, Fingerprint>,
 }
 
@@ -131,8 +132,8 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// Returns how many elements of an earlier snapshot the array kept. Returns `None` if the array does not continue
-    /// that snapshot.
+    /// Returns how many elements of an earlier snapshot the array contains, or `None` if the array does not extend that
+    /// snapshot.
     fn kept_elements(&self, earlier: Option<&Seen>) -> Option<usize> {
         let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
         if self.newest < NEWEST_DIGESTS.min(self.last_len.saturating_sub(earlier_len)) {

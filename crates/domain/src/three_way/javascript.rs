@@ -9,8 +9,8 @@ use crate::Fingerprint;
 use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
-/// Number of object levels that are written in full. Deeper objects are written as digests. A digest costs more, but
-/// without it, 1 MB inside 512 levels of unordered objects would cause half a gigabyte to be copied.
+/// Number of object levels that are written in full, which is fast. Deeper objects are written as digests, because
+/// sorting the members of 512 nested objects around 1 MB of data would copy half a gigabyte.
 const FULL_LEVELS_MAX: usize = 4;
 
 /// Appends a self-delimiting form of the value that `JSON.parse` reads from `compact`. Two forms are equal if and only
@@ -42,7 +42,7 @@ fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
 }
 
 /// Writes the members in JavaScript order: array indexes in numeric order, then the other keys in insertion order
-/// (section 10.1.11.1).
+/// (ECMA-262, section 10.1.11.1).
 fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -71,7 +71,7 @@ fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
 }
 
 /// Returns the indexes of the members to write, in order. A repeated key takes the position of its first member and the
-/// value of its last.
+/// value of its last member.
 fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
     let mut last = std::collections::HashMap::with_capacity(members.len());
     for (position, (key, _)) in members.iter().enumerate() {
@@ -96,7 +96,7 @@ fn index(key: &[u8]) -> Option<u64> {
     (number < u64::from(u32::MAX)).then_some(number)
 }
 
-/// Writes a number as a double. An overflow becomes `null`, and a negative zero becomes zero.
+/// Writes a number as a double. A number that is too large for a double becomes `null`, and -0 becomes 0.
 fn write_number(text: &str, out: &mut Vec<u8>) {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => {

@@ -3,12 +3,12 @@ use super::seen::Seen;
 use super::snapshot::{Snapshot, digest_json};
 use crate::{Array, Json, Key, KeyedValues, Mismatch, Operation, Value, elements};
 
-/// Maximum number of elements that a save pushes in total. A save that would push more sets whole arrays instead. In
-/// Redis, a push takes twice as long as setting a small array, and 10,000 pushes take 30 ms.
+/// Maximum number of elements that a save pushes in total. A save with more new elements sets whole arrays instead,
+/// because 10,000 pushes take 30 ms in Redis, and a push takes twice as long as setting a small array.
 const PUSHES_MAX: usize = 1_000;
 
-/// Converts a save of a whole state to operations. If changes conflict, the client's changes win. All other changes
-/// that were made since the client's snapshot are kept.
+/// Converts a save of a whole state to operations. If changes conflict, the client's changes win. Other changes that
+/// were stored since the client's snapshot are kept.
 ///
 /// If both sides appended to an array, all elements are kept. Without a snapshot, no key is deleted.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl PendingComparison {
         let (Value::Array(ours), Some(theirs)) =
             (&self.value, stored.filter(|stored| stored.starts_with('[')))
         else {
-            // if both values look the same to the client, keep the stored text
+            // if the sent value and the stored value look the same to the client, keep the stored text
             let is_stored = stored.is_some_and(|stored| {
                 digest_json(stored, &mut Vec::new()) == digest_value(&self.value)
             });

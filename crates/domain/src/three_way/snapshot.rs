@@ -16,7 +16,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates a snapshot of a state, given as compact JSON from a store.
+    /// Creates a snapshot of `state`, which is compact JSON from a store.
     #[must_use]
     pub fn of(state: &str) -> Self {
         let mut snapshot = Self::default();

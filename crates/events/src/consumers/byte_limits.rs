@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A slot that holds events of this total size in bytes stops reading the log. Without this limit, a failing endpoint
-/// could hold 80 MiB per slot, because an event can name 64 KiB of keys.
+/// could hold 80 MiB per slot: about 1,250 events, each with 64 KiB of key names.
 pub(super) const SLOT_BYTES_MAX: u64 = 8 * 1_024 * 1_024;
 
-/// If all slots together hold events of this total size in bytes, each slot is restricted to its share. The shares
-/// prevent failing endpoints from stopping the other endpoints. Slots that start late or read concurrently can bring
+/// If all slots together hold events of this total size in bytes, each slot is restricted to an equal share, so that
+/// failing endpoints do not stop the delivery to other endpoints. Slots that start late or read concurrently can bring
 /// the total to twice this limit.
 const REPLICA_BYTES_MAX: u64 = 64 * 1_024 * 1_024;
 
@@ -19,7 +19,7 @@ struct Replica {
     slots: AtomicU64,
 }
 
-/// The number of bytes that one slot holds. The number is included in the replica's total until this value is dropped.
+/// The number of bytes that one slot holds. The replica's total includes these bytes until this value is dropped.
 #[derive(Debug)]
 pub(super) struct SlotBytes {
     bytes: u64,
@@ -52,8 +52,8 @@ impl SlotBytes {
         self.replica.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns how many more events of `event_bytes` fit. A slot below its share always has room for one event;
-    /// otherwise, it could wait for the other slots forever.
+    /// Returns how many more events of `event_bytes` fit. A slot below its share can always hold one more event;
+    /// otherwise, the slot could wait for other slots forever.
     pub(super) fn room(&self, event_bytes: u64) -> usize {
         let of_slot = SLOT_BYTES_MAX.saturating_sub(self.bytes);
         let of_replica = REPLICA_BYTES_MAX.saturating_sub(self.replica.get());

@@ -8,12 +8,12 @@ use threadkeep_store::{Backend, ErasedLife, StoreError};
 
 const RECORDS_PER_CALL: usize = 200;
 
-/// Erased lives by thread. A life is the time from a thread's creation to its end. `None` covers all lives of a thread
-/// whose data was lost.
+/// Erased lives by thread. A life is the time from a thread's creation to its end. `None` means all lives of the
+/// thread, because the thread's data was lost.
 struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
 
 /// Removes the events of erased lives from the ledgers of all consumers. Keeps the events that report the ends of these
-/// lives, but without error texts. Purge the log first, so that no consumer reads the removed events again.
+/// lives, but removes error messages. Purge the log first, so that no consumer reads the removed events again.
 pub(crate) async fn forget_lives(
     backend: &dyn Backend,
     lives: &[ErasedLife],
@@ -22,7 +22,7 @@ pub(crate) async fn forget_lives(
     for consumer in backend.consumers().await? {
         // even an empty list signals an erasure, so that lease holders drop the events that they read before the purge
         backend.forget_events(&consumer, &[]).await?;
-        // pending events are removed twice, because a replay can make a parked event pending in between
+        // remove pending events twice, because a replay can make a parked event pending after the first removal
         lives.forget_pending(backend, &consumer).await?;
         lives.forget_parked(backend, &consumer).await?;
         lives.forget_pending(backend, &consumer).await?;

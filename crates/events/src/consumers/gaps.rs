@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Minimum interval between the reports of one slot. Without a minimum, every read could report gaps while an endpoint
-/// is failing and the log is short.
+/// Minimum interval between the reports of one slot. Without a minimum, every read could report gaps if an endpoint is
+/// failing and the log keeps few events.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Gaps that one slot has found but not reported yet. A gap means that events were deleted before they were delivered.

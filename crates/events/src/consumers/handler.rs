@@ -10,8 +10,8 @@ const CHARS_MAX: usize = 200;
 /// in order, one at a time. Events of different threads are delivered concurrently.
 #[async_trait]
 pub trait Handler: fmt::Debug + Send + Sync + 'static {
-    /// Returns the event types to deliver. The types may change. If a type is added, older events of that type are not
-    /// delivered.
+    /// Returns the event types to deliver. The result may change between calls. If a type is added, older events of
+    /// that type are not delivered.
     fn types(&self) -> EventTypes;
 
     /// Handles an event. The handler must be idempotent, because an event can be delivered again with the same id.
@@ -19,7 +19,7 @@ pub trait Handler: fmt::Debug + Send + Sync + 'static {
     async fn deliver(&self, event: &Event) -> Result<(), Failure>;
 }
 
-/// Why an event was not handled. The short text is stored and shown, so it must not contain secrets or thread data.
+/// The reason for a failed delivery. The text is stored and shown, so it must not contain secrets or thread data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(String);

@@ -3,8 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// When the current outage began, in Unix milliseconds; `None` after a success. All slots of this replica share this
-/// time, and the ledger stores it.
+/// When the consumer's current outage began, in Unix milliseconds; `None` after a successful delivery. All slots of
+/// this replica share this time, and the ledger stores it.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Option<u64>>);
 
@@ -15,7 +15,7 @@ struct Note {
 }
 
 impl Health {
-    /// Adopts the time from the ledger's note, unless this replica already has a time. Ignores unreadable notes.
+    /// Reads the time from the ledger's note, unless this replica has recorded a time. Ignores unreadable notes.
     pub(super) fn read(&self, note: Option<&Bytes>) {
         let note = note.and_then(|note| serde_json::from_slice(note).ok());
         let Note { failing_since_ms } = note.unwrap_or_default();

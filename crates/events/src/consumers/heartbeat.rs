@@ -1,5 +1,5 @@
 //! Deletes a consumer if no replica has run it for a day, for example because its endpoint was removed from the
-//! settings. The consumer would otherwise keep old events in the log. Each replica records which consumers it runs,
+//! settings. Otherwise, the log would keep old events for that consumer. Each replica records which consumers it runs,
 //! because other replicas may have different settings.
 
 use std::collections::HashMap;

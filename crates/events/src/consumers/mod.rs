@@ -1,10 +1,10 @@
 //! Runs durable consumers: webhook endpoints, and subscribers in an app. Consumers receive each event at least once,
 //! even if replicas crash.
 //!
-//! Each consumer has a ledger in the store, with a cursor for each log, the events to retry, and the parked events. The
-//! work of a consumer is divided into slots, which replicas lease. The holder of a lease delivers the events of the
-//! slot, and stores outcomes only while it holds the lease. If a replica crashes after a delivery but before the
-//! outcome is stored, the delivery is repeated.
+//! Each consumer has a ledger in the store, with a cursor for each log, the events to retry, and the events that are
+//! parked until a replay. The work of a consumer is divided into slots, which replicas lease. The holder of a lease
+//! delivers the events of the slot, and stores outcomes only while it holds the lease. If a replica crashes after a
+//! delivery but before the outcome is stored, the delivery is repeated.
 
 mod backlog;
 mod byte_limits;
@@ -79,13 +79,13 @@ impl Consumers {
 }
 
 impl Events {
-    /// Creates a consumer if it does not exist. A new consumer receives all events from now on.
+    /// Creates a consumer if it does not exist. A new consumer receives all events that are logged after this call.
     #[doc(hidden)]
     pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
         open::open_at_log_end(&**self.backend(), name).await
     }
 
-    /// Takes a share of the work of an existing consumer until `self` stops or [`Self::end_consumer`] is called.
+    /// Delivers a share of a consumer's events until `self` stops or [`Self::end_consumer`] is called.
     #[doc(hidden)]
     pub fn start_consumer(
         &self,
@@ -148,8 +148,8 @@ impl Events {
         parked::page(self, consumer, after, limit).await
     }
 
-    /// Replays the parked events in `only`, or all parked events. Returns the number of replayed events. After an
-    /// error, some events may already have been replayed.
+    /// Replays the parked events in `only`, or all parked events if `only` is `None`. Returns the number of replayed
+    /// events. After an error, some events may already have been replayed.
     pub async fn replay(
         &self,
         consumer: &str,

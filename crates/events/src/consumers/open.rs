@@ -12,7 +12,7 @@ pub(super) async fn open_at_log_end(
     backend.open_ledger(consumer, &heads.positions).await
 }
 
-/// Reads the ledger, and retries until the store answers. Returns `None` if the ledger does not exist.
+/// Reads a consumer's ledger, and retries until the store answers. Returns `None` if the ledger does not exist.
 pub(super) async fn load_ledger_with_retry(consumer: &Consumer) -> Option<Ledger> {
     let mut outage = Outage::new("reading the ledger of a consumer");
     loop {

@@ -4,7 +4,7 @@ use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;
 
 const EVENTS_PER_CALL: usize = 200;
-/// Highest sequence number that fits in the text form of an id. Sequence numbers start over every millisecond.
+/// Highest sequence number that fits in the text form of an event id. Sequence numbers start over every millisecond.
 const SEQ_MAX: u64 = (1 << 40) - 1;
 
 /// An event that is retried only if a replay is requested.
@@ -108,7 +108,7 @@ async fn replay(
     events.backend().replay(consumer, &records).await
 }
 
-/// Parses a record. A record in the format of a different version is logged as an error and left unchanged.
+/// Parses a record. If the record is unreadable, logs an error and returns `None`.
 fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
     let read = Record::read(record);
     if read.is_none() {

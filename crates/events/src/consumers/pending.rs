@@ -19,10 +19,10 @@ pub struct Pending {
     pub last_error: Option<String>,
 }
 
-/// Pending events of a consumer. The list may be up to one second old.
+/// Pending events of a consumer. The list may be up to one second out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingList {
-    /// The events, oldest first. If there are too many, the list contains an arbitrary subset.
+    /// The events, oldest first. If there are more events than requested, the list contains an arbitrary subset.
     pub pending: Vec<Pending>,
     /// Total number of pending events.
     pub total: u64,

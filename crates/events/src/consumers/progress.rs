@@ -2,12 +2,12 @@ use std::collections::VecDeque;
 
 use threadkeep_domain::Position;
 
-/// The position up to which a log was read, and the cursor, up to which all events were handled.
+/// The progress in one log: `read` is the last position that was read, and all events up to `cursor` were handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LogProgress {
     read: Position,
     cursor: Position,
-    /// The events between the cursor and `read`, and whether each was handled.
+    /// Positions of the events after `cursor`, up to `read`, and whether each event was handled.
     open: VecDeque<(Position, bool)>,
 }
 

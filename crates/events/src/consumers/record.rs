@@ -8,7 +8,7 @@ use threadkeep_domain::Event;
 pub(crate) struct Record {
     pub(crate) event: Event,
     pub(crate) attempts: u32,
-    /// `None` until the first attempt, while the event is waiting for an earlier event of its thread.
+    /// Time of the first attempt; `None` while the event is waiting for an earlier event of its thread.
     pub(crate) first_attempt_ms: Option<u64>,
     pub(crate) next_attempt_ms: u64,
     pub(crate) last_error: Option<String>,
@@ -43,7 +43,7 @@ impl Record {
         }
     }
 
-    /// Creates the record of a replayed event. Its retry period starts over.
+    /// Creates the record of a replayed event. The event's retry period starts over.
     pub(super) fn replayed(self) -> Self {
         Self {
             replayed: true,
@@ -51,8 +51,8 @@ impl Record {
         }
     }
 
-    /// Returns the part of the record that an erasure keeps. Records of state changes are removed entirely. Other
-    /// records lose only their last error.
+    /// Returns the record as an erasure leaves it: `None` for a state change, and otherwise the record without its last
+    /// error.
     pub(super) fn erased(self) -> Option<Self> {
         (!self.event.is_state_change()).then_some(Self {
             last_error: None,

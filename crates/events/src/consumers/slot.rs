@@ -35,7 +35,7 @@ pub(super) struct Slot {
     /// Logs that may have lost events before they were read.
     unsure: BTreeSet<u16>,
     gaps: Gaps,
-    /// Index of the log to read first. Rotates, so that no log is always last.
+    /// Index of the log to read first. Rotates, so that no log is always read last.
     first_log: usize,
     oldest: Arc<Oldest>,
 }
@@ -52,8 +52,8 @@ pub(super) enum Ended {
 
 impl Slot {
     /// Delivers events, starting at the ledger's cursor, until `drain` is cancelled or the lease is lost. Once `drain`
-    /// is cancelled, finishes deliveries in progress. Cancel safe, because the next lease holder repeats deliveries
-    /// whose outcome was not stored.
+    /// is cancelled, finishes deliveries in progress. Cancel safe, because the next lease holder repeats a delivery if
+    /// its outcome was not stored.
     pub(super) async fn work(
         consumer: Arc<Consumer>,
         number: u16,
@@ -76,7 +76,7 @@ impl Slot {
                     Ended::Drained
                 }
             };
-            // dropping the slot aborts its deliveries; the new slot repeats them, except those of erased events
+            // dropping the slot aborts its deliveries; the new slot repeats deliveries of events that still exist
             if ended != Ended::Stale {
                 return ended;
             }
@@ -236,7 +236,7 @@ impl Slot {
         }
     }
 
-    /// Reads logs that have new events, as long as there is room. Returns whether any log was read.
+    /// Reads logs that have new events, if the backlog has space for more events. Returns whether any log was read.
     async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
         let room = self.backlog.room();
         if room == 0 {
@@ -282,7 +282,8 @@ impl Slot {
         behind
     }
 
-    /// Reports logs that were trimmed past the position of this consumer. Call this only after the logs were read.
+    /// Reports logs that were trimmed beyond the positions in `read_from`. Call this after the logs were read, because
+    /// logs can also be trimmed during the read.
     async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
         let unsure = read_from.iter();
         let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
@@ -300,7 +301,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Stores changes that have been waiting long enough. Returns false if this replica has lost the slot.
+    /// Stores changes that have been waiting long enough. Returns false if the slot was lost or data was erased.
     async fn commit_if_due(&mut self) -> bool {
         if self.unsent.is_none() {
             match self.commit_due_in() {
@@ -351,7 +352,7 @@ impl Slot {
         signals.is_ok_and(|signals| signals.erasures > self.signals.erasures)
     }
 
-    /// Rereads the pending events after a replay. Returns false if the consumer does not exist.
+    /// Reads the pending events again after a replay. Returns false if the ledger does not exist.
     async fn reload(&mut self) -> bool {
         match open::load_ledger_with_retry(&self.consumer).await {
             Some(ledger) => {

@@ -1,4 +1,4 @@
-//! The format of events in ledgers, which keep events longer than the log.
+//! The format of events in ledgers. A ledger can keep an event after the log has deleted it.
 
 use std::borrow::Cow;
 

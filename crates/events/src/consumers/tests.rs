@@ -306,7 +306,7 @@ async fn events_that_fail_for_a_day_are_parked_and_can_be_replayed() {
 
     until(async || recorder.attempts() > 2).await;
     bench.clock.advance(Timing::DEFAULT.give_up_after);
-    // the other events are parked after their first attempt, because they are old and the consumer is still failing
+    // the other two events are parked after one attempt, because they are old and the consumer is still failing
     until(async || events.counters().subscribers.parked.get() == 3).await;
     until(async || bench.pending().await == 0).await;
 

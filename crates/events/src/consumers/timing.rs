@@ -17,7 +17,7 @@ pub struct Timing {
     pub batch: Duration,
     /// Delay before the positions of skipped events are stored.
     pub idle_batch: Duration,
-    /// Maximum time to sleep when there are no events. During a longer sleep, a clock jump could go unnoticed.
+    /// Maximum time to sleep until a retry. During a longer sleep, a change of the clock would go unnoticed.
     pub tick: Duration,
     /// Time limit for deliveries that are in progress at shutdown.
     pub shutdown: Duration,
@@ -37,8 +37,8 @@ impl Timing {
         shutdown: Duration::from_secs(5),
     };
 
-    /// Returns the delay after `attempts` attempts. A jitter of 10 % prevents deliveries that failed together from
-    /// being retried together.
+    /// Returns the delay after `attempts` attempts. A jitter of 10% prevents deliveries that failed together from being
+    /// retried together.
     pub(super) fn delay(&self, attempts: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(doubled);

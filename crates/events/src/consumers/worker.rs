@@ -13,7 +13,7 @@ use super::{Consumer, heartbeat, open};
 use crate::{Outage, Tail, WATCH_LIFETIME, WATCH_RENEW_EVERY};
 use threadkeep_store::{Leases, LedgerSignals};
 
-/// If more than this many consecutive renewals find no ledger, the ledger is recreated.
+/// If more than this many consecutive checks find that the ledger does not exist, the ledger is recreated.
 const MISSING_MAX: u32 = 3;
 
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Consumer {
         slots.drain().await;
     }
 
-    /// Recreates the ledger of an existing consumer, for example after the store was emptied.
+    /// Recreates the ledger of a consumer at the end of the log, for example after the store was emptied.
     async fn recreate_ledger(&self) {
         let consumer = &self.name;
         match open::open_at_log_end(&*self.backend, &self.name).await {
@@ -135,8 +135,8 @@ impl Consumer {
 }
 
 impl Slots {
-    /// Immediately stops the workers of all slots that are not in `numbers`. Other replicas now hold those slots.
-    /// Returns whether a worker found no ledger.
+    /// Immediately stops the workers of all slots that are not in `numbers`, because other replicas may hold those
+    /// slots. Returns whether a worker ended because the ledger does not exist.
     async fn keep(&mut self, numbers: &[u16]) -> bool {
         let mut is_missing = false;
         for (number, task) in std::mem::take(&mut self.0) {

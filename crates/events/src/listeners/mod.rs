@@ -1,4 +1,4 @@
-//! Stores the listeners of this replica by thread, and the position up to which each log was read for its listeners.
+//! Stores the listeners of this replica by thread, and the last position that was read from each log for the listeners.
 
 use std::collections::HashMap;
 use std::mem;
@@ -15,14 +15,14 @@ use threadkeep_store::Watched;
 
 /// Maximum number of events that can wait for a listener. A listener that falls further behind is disconnected.
 const WAITING_EVENTS_MAX: usize = 128;
-/// Approximate maximum size of the key names in waiting events, in bytes. The limit is necessary because a client may
-/// listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
+/// Approximate maximum size of the key names in waiting events, in bytes. Without this limit, a client that listens to
+/// many threads without reading events could use 8 MiB for each thread.
 const WAITING_KEY_BYTES_MAX: usize = 4 * NAMED_KEY_BYTES_MAX;
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
     Event(Arc<Event>),
-    /// The watch may have expired before it was renewed, so changes to the thread may not have been logged.
+    /// The watch, which makes the store log changes, may have expired before it was renewed, so changes may be missing.
     WatchLapsed(Watched),
 }
 
@@ -107,7 +107,7 @@ impl Listeners {
         }
     }
 
-    /// Returns the logs with listeners, each with the position to continue reading from.
+    /// Returns the logs with listeners, each with the last position that was read.
     pub(super) fn logs_to_read(&self) -> Vec<(u16, Position)> {
         let logs = self.lock();
         let position = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
@@ -122,8 +122,8 @@ impl Listeners {
         self.poll_requested.notify_one();
     }
 
-    /// Delivers events that were read after `from`. Returns the number of listeners that were disconnected. If the
-    /// log's position is no longer `from`, delivers nothing, because the log will be read again.
+    /// Delivers events that were read after `from`. If the log's position has changed since, delivers no events,
+    /// because the log will be read again. Returns the number of disconnected listeners.
     pub(super) fn deliver_to_listeners(
         &self,
         bucket: u16,
@@ -149,7 +149,7 @@ impl Listeners {
         disconnected
     }
 
-    /// Disconnects all listeners of a log whose events from `from` to `horizon` were dropped unread. The readers
+    /// Disconnects all listeners of a log after unread events from `from` to `horizon` were deleted. The readers
     /// reconnect with their cursors and get a reset. Returns the number of disconnected listeners.
     pub(super) fn disconnect_all(&self, bucket: u16, from: Position, horizon: Position) -> usize {
         let mut logs = self.lock();
@@ -174,7 +174,7 @@ impl Listeners {
         logs.iter().flat_map(threads).collect()
     }
 
-    /// Records that changes to a thread are logged for `lifetime` after `requested_at`. Notifies the listeners if the
+    /// Records that changes to a thread are logged for `lifetime` after `requested_at`. Notifies listeners if the
     /// previous watch may have expired. Returns the number of listeners that were disconnected.
     pub(super) fn record_watch(
         &self,
@@ -222,7 +222,8 @@ impl Channel {
 }
 
 impl Listener {
-    /// Sets the newest position of the log. The position must have been read after this listener was added.
+    /// Starts the delivery of events after `head`, unless events from this log are already delivered. `head` must have
+    /// been read after this listener was added.
     pub(super) fn start(&mut self, head: Position) {
         if !self.is_first {
             return;

@@ -8,8 +8,8 @@ use super::CARD_LIFETIME;
 use super::card::{Card, digest_of, name_of};
 use threadkeep_domain::KeyRing;
 
-/// Decides for one replica which key signs. A replica knows only recent reports from the others, so a new key must be
-/// on all replicas for a while before it signs.
+/// Decides which key signs on this replica. A replica that is down for a short time does not report its keys, so a new
+/// key must be on all known replicas for a while before it signs.
 #[derive(Debug)]
 pub(super) struct Agreement {
     ring: KeyRing,
@@ -86,8 +86,8 @@ impl Agreement {
             .is_some_and(|at| now - at <= CARD_LIFETIME)
     }
 
-    /// Decides which key signs, based on the cards of all live replicas, including this one. A replica without a card
-    /// is listed as `None`. `now` is the time at which the cards were requested.
+    /// Decides which key signs, based on the cards of all live replicas, including this one. A replica without a
+    /// readable card is listed as `None`. `now` is the time at which the cards were requested.
     pub(super) fn decide(&mut self, cards: &[Option<Card>], now: Instant) -> Verdict {
         let known: Vec<_> = cards.iter().flatten().collect();
         let without = |index: usize| {

@@ -16,9 +16,9 @@ pub use status::SigningStatus;
 use threadkeep_domain::{KeyPrint, KeyRing};
 use threadkeep_store::{Announcements, Backend, StoreError};
 
-/// Interval between announcements. A key that is no longer withheld starts to sign within this time.
+/// Interval between announcements. Decisions about the signing key are delayed by up to this time.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
-/// Lifetime of a card, the announcement of a replica's keys. Longer than a lease of the pool, so that a crashed replica
+/// Lifetime of a card, the announcement of a replica's keys. Longer than a replica's lease, so that a crashed replica
 /// does not look like a live replica without a card.
 const CARD_LIFETIME: Duration = Duration::from_secs(15);
 
@@ -30,8 +30,8 @@ impl Events {
     /// Replicas that are down for less than `wait` are therefore taken into account.
     ///
     /// Call this method once in every program that issues or verifies ids with this store. A program that does not
-    /// announce its keys prevents the others from changing the signing key. Fails if the ring has several keys and the
-    /// store is unavailable.
+    /// announce its keys prevents the other programs from changing the signing key. Fails if the ring has several keys
+    /// and the store is unavailable.
     #[doc(hidden)]
     pub async fn share_signing_keys(
         &self,
@@ -89,7 +89,7 @@ impl Sharing {
     }
 
     /// Resumes signing with the last signing key, if the ring contains it. Without this step, a new key could sign too
-    /// early if all replicas were stopped and the first one to restart found no others.
+    /// early if all replicas had stopped and the first replica to restart found no others.
     async fn resume(&mut self) -> Result<(), StoreError> {
         let requested_at = Instant::now();
         let reply = self.announce(&Card::undecided(&self.ring), None).await?;

@@ -12,7 +12,7 @@ use threadkeep_store::{Backend, StoreError, Watched};
 
 /// Maximum number of events per read of the log.
 const EVENTS_PER_READ_MAX: usize = 256;
-/// Number of events in the first read. Their key names total up to 2 MiB.
+/// Number of events in the first read. The number is small, because the key names of these events can total 2 MiB.
 const FIRST_READ_EVENTS: usize = 32;
 /// Approximate limit for the total size of the key names in queued events, in bytes. Without this limit, a stalled
 /// reader could hold many events with a thousand keys each.
@@ -39,7 +39,7 @@ pub enum ThreadItem {
         /// The reader's position at this item.
         cursor: ThreadCursor,
     },
-    /// The reader has missed events that are not in the log, so it must read the thread.
+    /// The reader has missed events that are not in the log, so the reader must read the thread again.
     Reset {
         /// Current version of the thread.
         version: u64,
@@ -62,8 +62,8 @@ pub struct ThreadStream {
     verified_up_to: Position,
     behind: Option<CatchUp>,
     /// Number of events to read from the log at once. A read that exceeds the byte limit reduces this number to the
-    /// number of events that fit. Any other read doubles it. As a result, an event with many key names is read only
-    /// about twice, not again for each event that is taken.
+    /// number of events that fit. Any other read doubles this number. As a result, an event with many key names is read
+    /// about twice, not once for each earlier event that the reader takes.
     read_size: usize,
     ready: VecDeque<ThreadItem>,
     /// True if the thread has rotated to a new id. The event that reports the rotation is the last in the stream.
@@ -186,7 +186,7 @@ impl ThreadStream {
             }
             if let Some(behind) = self.behind {
                 self.catch_up(behind).await?;
-                // calls to some stores never wait, so yield to let the other tasks of this worker run
+                // calls to some stores never wait, so yield to let the other tasks of this worker thread run
                 yield_now().await;
                 continue;
             }
@@ -252,7 +252,7 @@ impl ThreadStream {
                 self.read.position = event.id.position;
                 continue;
             }
-            // after a reset, the reader reads the thread at this version or a later one
+            // one reset is enough, because the reader then reads the thread at this version or a later version
             let reset = (!is_reported).then_some(until.stamp.version);
             bytes += key_name_bytes(&event);
             is_reported |= self.push(Arc::new(event), reset);
@@ -276,15 +276,15 @@ impl ThreadStream {
         Ok(())
     }
 
-    /// Compares the cursor with the thread after all events up to `until` have been read. Queues a reset if they
-    /// differ.
+    /// Compares the cursor with the thread after all events up to `until` have been read. Queues a reset if events are
+    /// missing.
     fn finish_catch_up(&mut self, until: Watched, is_reported: bool) {
         self.read.position = self.read.position.max(until.head);
         if self.verified_up_to > until.head {
             return;
         }
         self.verified_up_to = until.head;
-        // the thread has just ended, and its end has not been logged yet
+        // true if the thread has just ended, and its end has not been logged yet
         let is_ending = until.stamp.version == 0 && !is_reported;
         let has_same_history = [0, until.next_seq].contains(&self.read.next_seq);
         self.read.next_seq = until.next_seq;
@@ -297,8 +297,8 @@ impl ThreadStream {
         }
     }
 
-    /// Queues an event. If events may be missing before it, and `reset` is given, first queues a reset with that
-    /// version. Returns whether events may be missing.
+    /// Queues an event. If earlier events may be missing, first queues a reset with the version in `reset`, if any.
+    /// Returns whether earlier events may be missing.
     fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
         let is_gap = !follows(&event, &self.read);
         if let (true, Some(version)) = (is_gap, reset) {

@@ -18,8 +18,8 @@ const COUNT_TIMEOUT: Duration = Duration::from_millis(500);
 /// `replica.started_at`. If several replicas share an address, `replica.id` tells them apart. `counts.threads` covers
 /// the whole store.
 ///
-/// The lists of busiest threads use a fixed amount of memory, regardless of the number of threads. The count of a
-/// thread is never too high, and is too low by no more than 0.1% of all traffic.
+/// The lists of busiest threads use a fixed amount of memory, regardless of the number of threads. The counts are
+/// therefore approximate: a count is never too high, and is too low by at most 0.1% of all traffic.
 #[utoipa::path(
     get,
     path = "/v1/stats",

@@ -95,8 +95,8 @@ pub(super) struct CallsWindow {
     durations: DurationsObject,
 }
 
-/// Durations in milliseconds. Percentiles are accurate to within one eighth, and `max_ms` is exact. Null if there were
-/// no requests or calls.
+/// Durations in milliseconds. Percentiles are accurate to within one eighth, and `max_ms` is exact. All values are null
+/// if there were no requests or calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct DurationsObject {
     p50_ms: Option<f64>,
@@ -154,9 +154,9 @@ pub(super) struct ThreadSize {
 pub(super) struct CountsObject {
     /// The number of threads in the store, including some that have just ended. Null if the store did not answer.
     threads: Option<u64>,
-    /// The memory that the embedded store uses, in bytes. Null with Redis.
+    /// The memory that the embedded store uses, in bytes. Null if the store is Redis.
     bytes: Option<u64>,
-    /// The memory limit of the embedded store, in bytes. Null with Redis.
+    /// The memory limit of the embedded store, in bytes. Null if the store is Redis.
     memory_limit_bytes: Option<u64>,
     /// The number of open client connections.
     connections: u64,

@@ -37,7 +37,7 @@ struct UndeliveredEvent {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
-    /// The scope, if the event reports a change to keys or tasks.
+    /// The scope that contains the changed keys or tasks. Absent for all other event types.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     /// When the event occurred.
@@ -74,10 +74,10 @@ pub(super) struct PendingEvent {
     #[serde(flatten)]
     #[schema(inline)]
     event: UndeliveredEvent,
-    /// When the server first tried to deliver the event. Null while an earlier event of its thread is pending.
+    /// When the server first tried to deliver the event. Null if an earlier event of the thread is pending.
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
-    /// When the server will try again. Null while an earlier event of its thread is pending.
+    /// When the server will next try to deliver the event. Null if an earlier event of the thread is pending.
     #[schema(format = DateTime)]
     next_attempt_at: Option<String>,
     /// Why the last attempt failed.
@@ -112,7 +112,7 @@ impl WebhookObject {
         }
     }
 
-    /// Like [`Self::of`], but includes the secret. Only the response to the request that set the secret may contain it.
+    /// Like [`Self::of`], but includes the secret. Use only for the response to the request that set the secret.
     pub(super) fn with_secret(endpoint: &Endpoint) -> Self {
         Self {
             secret: Some(endpoint.secret().expose()),

@@ -22,8 +22,8 @@ pub(crate) struct EndpointPath(WebhookId);
 
 /// Create a webhook endpoint
 ///
-/// The server delivers all subsequent events of the endpoint's types. It signs each delivery with the secret, according
-/// to [Standard Webhooks](https://www.standardwebhooks.com). Only this response contains the secret.
+/// The server delivers all subsequent events of the requested types to the endpoint. It signs each delivery with the
+/// secret, according to [Standard Webhooks](https://www.standardwebhooks.com). Only this response contains the secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
@@ -85,8 +85,8 @@ pub(crate) async fn get_webhook(
 
 /// Update a webhook endpoint
 ///
-/// If the request sets a new secret, only this response contains it. Deliveries are also signed with the old secret for
-/// another 24 hours. All replicas apply the change within seconds.
+/// If the request sets a new secret, only this response contains the secret, and deliveries are also signed with the
+/// old secret for another 24 hours. All replicas apply the change within seconds.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
@@ -117,7 +117,7 @@ pub(crate) async fn patch_webhook(
 
 /// Delete a webhook endpoint
 ///
-/// Also drops the pending deliveries of the endpoint.
+/// Also cancels the endpoint's pending deliveries.
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
@@ -140,9 +140,9 @@ pub(crate) async fn delete_webhook(
 
 /// List pending deliveries
 ///
-/// Returns, oldest first, the events that the server will try to deliver again, and any later events of the same
-/// threads, which are held back until then. If more than `limit` events are pending, returns an arbitrary subset. The
-/// list may be a few seconds out of date.
+/// Returns the events that the server will try to deliver again, and the later events of the same threads, which wait
+/// for the earlier events. Lists the oldest events first. If more than `limit` events are pending, returns an arbitrary
+/// subset. The list may be a few seconds out of date.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/pending",

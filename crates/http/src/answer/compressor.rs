@@ -12,7 +12,7 @@ use threadkeep_service::ThreadService;
 /// Pause after a compression, as a multiple of the compression's duration.
 const PAUSE_FACTOR: u32 = 9;
 
-/// Compresses thread states in the background, one at a time, using up to a tenth of a core. Clones share this budget.
+/// Compresses thread states in the background, one at a time, using up to a tenth of a core for all clones together.
 #[derive(Debug, Clone, Default)]
 pub struct Compressor(Arc<Mutex<CompressionBudget>>);
 
@@ -28,7 +28,7 @@ struct Job {
 }
 
 impl Compressor {
-    /// Compresses `text`, the state of thread `id`, and stores the result. Does nothing if the budget is used up.
+    /// Compresses `text`, the state of thread `id`, and stores the result. Does nothing if its CPU budget is used up.
     pub(crate) fn compress(&self, threads: &ThreadService, id: ThreadId, text: Bytes) {
         if let Some(job) = self.begin(Instant::now()) {
             let threads = threads.clone();

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use crate::answer::ApiResult;
 use crate::request::extract;
 
-/// True if the client accepts gzip and does not prefer plain text.
+/// True if the client accepts gzip and does not prefer an uncompressed response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
@@ -74,9 +74,9 @@ const PADDING_MAX: u8 = 255;
 
 /// Adds a random number of padding bytes, 0 to 255, to the gzip header.
 ///
-/// Without padding, the length of a response reveals whether a string occurs twice in the state. A malicious site could
-/// put guesses into the state, make the browser read the state, and measure the length
-/// ([BREACH](https://www.breachattack.com/)).
+/// Without padding, the length of a response reveals whether a string occurs twice in the state, because a repeated
+/// string compresses better. A malicious site could put guesses into the state, make the user's browser read the state,
+/// and measure the length ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let (header, content) = gzip.split_at(HEADER_BYTES);
     let padding: u8 = rand::random_range(0..=PADDING_MAX);

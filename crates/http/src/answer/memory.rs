@@ -17,25 +17,25 @@ use tokio::time::{Instant, timeout};
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Size of the chunks of a response. Responses of up to one chunk do not count towards the limit, because actix copies
-/// about two chunks into a connection's write buffer anyway.
+/// Size of the chunks of a response. Responses up to this size do not count towards the limit, because actix copies up
+/// to about two chunks of any response into the connection's write buffer anyway.
 const CHUNK_BYTES: usize = 16_384;
 /// Minimum rate at which a client must read while other responses are waiting for memory, averaged over [`CREDIT`]. The
-/// operating system reports progress in steps of up to a third of its buffer, so [`CREDIT`] spans several such steps.
+/// operating system reports progress in steps of up to a third of its send buffer, so [`CREDIT`] spans several steps.
 const BYTES_PER_SECOND: u64 = 262_144;
 const CREDIT: Duration = Duration::from_secs(3);
 /// Time limit for a response that waits for memory.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between checks for slow clients while responses are waiting for memory.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// Divisor that limits the total size of waiting responses to a quarter of the memory limit. Waiting responses occupy
-/// memory in addition to that limit.
+/// Limits the total size of waiting responses to the memory limit divided by this number. Waiting responses need their
+/// own limit, because they do not count towards the memory limit.
 const WAITING_DIVISOR: usize = 4;
 
 /// Holds the large responses of one worker, up to a limit.
 ///
-/// `AnswerMemory` owns the bytes. A connection has only a `HeldResponse` that refers to them. Dropping the bytes
-/// therefore frees memory at once, even if the client never reads.
+/// `AnswerMemory` owns the bytes. A connection has only a `HeldResponse`, which refers to the bytes. `AnswerMemory` can
+/// therefore free the bytes at any time, even if the client never reads the response.
 #[derive(Debug, Clone)]
 pub struct AnswerMemory(Rc<Pool>);
 
@@ -54,7 +54,7 @@ struct Pool {
 #[derive(Debug)]
 struct PendingResponse {
     unsent: Bytes,
-    /// The response may be dropped after this time, if other responses are waiting for memory.
+    /// Time after which the response may be dropped if other responses are waiting for memory.
     deadline: Instant,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -107,7 +107,7 @@ impl AnswerMemory {
         self.insert(response, permit)
     }
 
-    /// Returns the number of permits that `response` needs. A response that exceeds the limit needs all of them.
+    /// Returns the number of permits that `response` needs. A response that exceeds the memory limit needs all permits.
     fn permits_for(&self, response: &Bytes) -> u32 {
         let permits = response.len().min(self.0.limit_bytes);
         u32::try_from(permits).unwrap_or(u32::MAX)
@@ -135,7 +135,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Drops the responses of slow clients. All waiting responses share one check per [`SLOW_CHECK_INTERVAL`].
+    /// Drops the responses of slow clients. Every waiting response calls this function, but it does nothing within
+    /// [`SLOW_CHECK_INTERVAL`] of the previous check.
     fn drop_slow(&self, now: Instant) {
         if now < self.0.next_slow_check.get() {
             return;
@@ -145,8 +146,8 @@ impl AnswerMemory {
         pending.retain(|_, response| response.deadline >= now);
     }
 
-    /// Frees memory by dropping the responses of the slowest clients. Returns fewer permits than `needed` if all
-    /// responses together hold fewer.
+    /// Frees memory by dropping the responses of the slowest clients. Returns fewer permits than `needed` if the
+    /// dropped responses do not hold enough.
     fn evict_slowest(&self, needed: u32) -> Option<OwnedSemaphorePermit> {
         let mut pending = self.0.pending.borrow_mut();
         let mut freed: Option<OwnedSemaphorePermit> = None;
@@ -189,7 +190,7 @@ impl AnswerMemory {
 }
 
 impl PendingResponse {
-    /// Returns the next chunk and extends `deadline`, because the client has read the earlier chunks.
+    /// Returns the next chunk and extends `deadline`, because actix requests a chunk only if the client is reading.
     fn next(&mut self, now: Instant) -> Bytes {
         let chunk = self.unsent.split_to(self.unsent.len().min(CHUNK_BYTES));
         let earned = Duration::from_micros(chunk.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
@@ -221,8 +222,8 @@ impl Drop for WaitReservation<'_> {
     }
 }
 
-/// Body of a response whose bytes are in [`AnswerMemory`]. If `AnswerMemory` drops the response, the body ends early,
-/// and actix closes the connection.
+/// Body of a response that [`AnswerMemory`] holds. If `AnswerMemory` drops the response, the body ends early, and actix
+/// closes the connection.
 #[derive(Debug)]
 pub(crate) struct HeldResponse {
     memory: AnswerMemory,
@@ -336,7 +337,7 @@ mod tests {
     #[actix_web::test]
     async fn a_stalled_client_loses_its_response_and_a_reading_client_keeps_it() {
         let chunk_time = Duration::from_secs(CHUNK_BYTES as u64) / BYTES_PER_SECOND as u32;
-        // retries, because on a slow machine, the reading client may fall behind too
+        // retries, because on a slow machine, the deadline of the reading client may pass before the check
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
@@ -357,7 +358,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_response_is_rejected_if_no_memory_is_freed_in_time() {
-        // retries, because on a slow machine, other clients may fall behind, which frees memory
+        // retries, because on a slow machine, the deadlines of the held responses may pass, which frees memory
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

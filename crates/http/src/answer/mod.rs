@@ -22,5 +22,5 @@ use threadkeep_web::ApiError;
 
 pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
-/// Header for the length of the whole array or history. Sent if the response contains only part of it.
+/// Header that contains the length of the whole array or history. Sent if the request reads only a part.
 pub(super) const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");

@@ -31,9 +31,10 @@ pub(crate) fn content(
 
 /// Builds the response to a read of a whole state, as plain or compressed JSON.
 ///
-/// Both forms have the same entity tag, because clients also use the tag as a condition for writes. [RFC 9110, section
-/// 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3) recommends a different strong tag for each form.
-/// The difference matters only to clients that combine partial responses, which the API does not support.
+/// Both forms have the same entity tag, because a client can use the tag of either form as a condition for a write.
+/// [RFC 9110, section 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3) recommends a different strong
+/// tag for each form. The recommendation matters only to clients that combine partial responses, which the API does not
+/// support.
 pub(crate) fn state(
     conditions: &ReadConditions,
     stamp: Stamp,

@@ -8,10 +8,10 @@ use futures_util::stream;
 /// Header that keeps nginx from buffering the response (see nginx's `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Comment line in a stream of server-sent events, without the blank line that ends an event.
+/// Comment line in a stream of server-sent events. Omits the blank line that ends an event.
 ///
-/// Many clients, such as httpx-sse and OpenAI's Python client up to 3.57, parse a blank line that follows an `id:` line
-/// as an event without data.
+/// A blank line would cause problems, because many clients, such as httpx-sse and OpenAI's Python client up to 3.57,
+/// treat a blank line after an `id:` line as an event without data.
 pub const COMMENT: &str = ":\n";
 
 pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {

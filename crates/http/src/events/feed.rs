@@ -29,7 +29,7 @@ pub(crate) trait Source: 'static {
 
     fn start(&self) -> String;
 
-    /// Returns the cursor after the latest event, or `None` if further events are ready to be sent.
+    /// Returns the cursor after the latest event that was read, or `None` if an event is ready to be sent.
     fn cursor(&self) -> Option<String>;
 
     /// Returns the next item, or `None` at the end. Cancel-safe.
@@ -81,7 +81,7 @@ async fn sleep_until_end(end: Option<Instant>) {
     }
 }
 
-/// Returns the next frame, or a comment if `source` has no event before `silent_until`. Returns `None` at the end.
+/// Returns the next frame, or a comment if no event arrives by `silent_until`. Returns `None` at the end of the stream.
 async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
     let item = tokio::select! {
         item = source.next() => item,

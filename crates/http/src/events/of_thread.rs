@@ -23,7 +23,7 @@ struct ThreadFeed {
     stream: ThreadStream,
     /// The next item of `stream`, if already read.
     next_item: Option<ThreadItem>,
-    /// True if the last item sent is a `reset`, which also covers the hidden events that follow it.
+    /// True if the last item sent is a `reset`. A hidden event then does not need another `reset`.
     is_covered_by_reset: bool,
     with_values: bool,
     _session: Option<Session>,
@@ -41,10 +41,10 @@ struct Session {
 /// Sends server-sent events. A client that reconnects with its last cursor receives all later events that the log still
 /// holds. If the log no longer holds them, a `reset` event tells the client to read the thread again.
 ///
-/// With `values`, an event contains the new values of its keys, unless the thread has changed again or the values
-/// exceed 64 KiB. A key without a value was deleted.
+/// With `values`, an event contains the new values of the changed keys, unless the thread has changed again or the
+/// values exceed 64 KiB. A changed key without a value was deleted.
 ///
-/// `thread.rotated` is the last event of an id. Its cursor belongs to the stream of the new id.
+/// `thread.rotated` is the last event under the thread's old id. Continue with this event's cursor and the new id.
 ///
 /// The server sends a comment every 15 seconds. The stream does not extend the thread's lifetime, and ends when the
 /// token that opened it expires.
@@ -114,8 +114,8 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// Returns a `reset` event to send instead of a hidden event, or `None` if an earlier `reset` covers the event. A
-    /// rotation always gets its own `reset`, because it ends the stream and the client must resume after it.
+    /// Returns a `reset` event to send instead of a hidden event, or `None` if the last item sent was also a `reset`. A
+    /// hidden rotation always causes a `reset`, so that a client that reconnects resumes after the rotation.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);
@@ -139,7 +139,7 @@ fn new_id(event: &Event) -> Option<&ThreadId> {
     }
 }
 
-/// Returns the cursor at which the stream of the new id begins.
+/// Returns the cursor from which the thread's events continue in the stream of the new id.
 fn cursor_after_rotation(event: &Event) -> ThreadCursor {
     ThreadCursor {
         position: event.id.position,
@@ -147,7 +147,7 @@ fn cursor_after_rotation(event: &Event) -> ThreadCursor {
             version: event.version,
             life: event.life,
         },
-        // 0 skips the position check, because the history keeps its positions when the thread moves to a new id
+        // 0 skips the check of history positions, because the event does not contain the position of the next item
         next_seq: 0,
     }
 }

@@ -78,8 +78,8 @@ impl Parameters for Filter {
 }
 
 impl LastEvent {
-    /// Returns the cursor from the header, or else from `query`. A client that reconnects to the same URL sends its
-    /// latest cursor in the header.
+    /// Returns the cursor from the header, or else from `query`. The header takes precedence, because a client that
+    /// reconnects to the same URL sends its latest cursor in the header.
     pub(crate) fn or<'a>(&'a self, query: &'a Resume) -> Option<&'a str> {
         let query = query.last_event_id.as_deref();
         self.0.as_deref().or(query).filter(|text| !text.is_empty())

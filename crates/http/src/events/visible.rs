@@ -14,13 +14,13 @@ pub(super) enum Verdict {
     AccessLost,
 }
 
-/// A caller that reads the event stream of a thread id. After a thread has ended, a new thread can be created under the
-/// same id. Each life of the id may belong to a different owner.
+/// A caller that reads the event stream of a thread id. After a thread has ended, a new thread with a different owner
+/// can be created under the same id. Each of these threads is a life of the id.
 pub(super) struct Viewer {
     api: web::Data<Api>,
     id: ThreadId,
     access: Access,
-    /// The last life whose owner is known, and whether the caller may see its events.
+    /// The last life with a known owner, and whether the caller may see the events of that life.
     life: Option<(Life, bool)>,
 }
 
@@ -92,8 +92,8 @@ impl Viewer {
         }
         let owners = &self.api.owners;
         let sees = owners.sees_life(id, life, self.access).await?;
-        // an unknown owner is not cached, because the owner of an expired life becomes known when its archive is
-        // written
+        // an unknown owner is not cached, because the owner of an expired thread becomes known later, when the archive
+        // is written
         if let Some(sees) = sees {
             self.life = Some((life, sees));
         }

@@ -46,11 +46,12 @@ pub(super) struct PutEntry {
     /// The body in base64, with padding.
     #[schema(nullable = false)]
     base64: Option<String>,
-    /// The media type. By default, `text/plain; charset=utf-8` for `body`, and `application/octet-stream` for `base64`.
+    /// The media type. Defaults to `text/plain; charset=utf-8` with `body`, and `application/octet-stream` with
+    /// `base64`.
     #[schema(nullable = false, min_length = 1, max_length = 255)]
     content_type: Option<String>,
-    /// Lifetime of the entry in seconds. 0 means that the entry never expires. Defaults to the default lifetime of the
-    /// namespace, or else of the server.
+    /// Lifetime of the entry in seconds. 0 means that the entry never expires. By default, the namespace's default
+    /// lifetime applies, or the server's if the namespace does not have one.
     #[schema(nullable = false, value_type = Option<u64>, maximum = 31_536_000)]
     ttl_seconds: Option<Whole<0, { Lifetime::LONGEST.as_secs() }>>,
     /// Put the entry only if it does not exist.

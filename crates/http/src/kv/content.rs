@@ -9,7 +9,7 @@ use threadkeep_domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 use threadkeep_store::{Entry, EntryHead};
 
 const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
-/// Isolates an entry that a browser displays. A stored page runs no scripts, loads no resources, and has its own
+/// Headers that isolate an entry in a browser. A stored page cannot run scripts or load resources, and has its own
 /// origin.
 const SECURITY: [(HeaderName, HeaderValue); 2] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

@@ -68,8 +68,8 @@ pub(crate) async fn get_entry(
 /// Creates or replaces an entry, and creates the namespace if it does not exist. The server stores the body unchanged,
 /// with its `Content-Type` and `Content-Encoding`.
 ///
-/// Repeating a put changes only the version and the expiration time. With `If-Match`, the second put returns 412,
-/// because the first put changed the version. Send the same `Idempotency-Key` to make such a put safe to retry.
+/// Repeating a put changes only the version and the expiration time. With `If-Match`, however, the second put returns
+/// 412, because the first put changed the version. To make such a put safe to retry, send an `Idempotency-Key`.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",

@@ -15,8 +15,8 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePosition};
 
 /// List namespaces
 ///
-/// Returns namespaces, newest first, with the number and size of their entries. With `namespace`, returns only those of
-/// the named namespaces that exist.
+/// Returns namespaces, newest first, with the number and size of their entries. With `namespace`, returns only the
+/// named namespaces, and omits any that do not exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
@@ -54,8 +54,8 @@ pub(crate) async fn list_namespaces(
 /// List the entries of a namespace
 ///
 /// Returns entries in byte order of their keys, with size, type and times. Puts and deletions between two pages do not
-/// cause other entries to be repeated or skipped. A namespace that does not exist has no entries. With `bodies`, a page
-/// is limited to 2 MiB, but contains at least one entry if any exists.
+/// cause other entries to be repeated or skipped. For a namespace that does not exist, returns an empty list. With
+/// `bodies`, a page is limited to 2 MiB, but contains at least one entry if any exists.
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
@@ -116,8 +116,8 @@ pub(crate) async fn list_entries(
 /// Sets the default lifetime of entries and the idle time of the namespace. Settings that the body omits are removed.
 /// The first put into a namespace also creates the namespace.
 ///
-/// A namespace with an idle time ends if none of its entries is read, listed, put or deleted for that long. It may end
-/// up to two seconds later. A namespace that has ended is empty.
+/// A namespace with an idle time ends if none of its entries is read, listed, put or deleted for that long. The
+/// namespace may end up to two seconds late. When it ends, all its entries are deleted.
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
@@ -150,9 +150,9 @@ pub(crate) async fn put_namespace(
 
 /// Delete a namespace and all its entries
 ///
-/// Deletes entries in batches, which do not block other requests. An entry that is put during the deletion is either
-/// deleted as well, or creates the namespace again. If the request fails, some entries may remain. In that case, send
-/// the request again. With an `Idempotency-Key`, a late retry deletes no entries that were put after the first request.
+/// Deletes entries in batches, so that other requests are not blocked. An entry that is put during the deletion is
+/// either deleted as well, or creates the namespace again. If the request fails, some entries may remain, so send the
+/// request again. With an `Idempotency-Key`, a late retry does not delete entries that were put in the meantime.
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",

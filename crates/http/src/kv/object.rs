@@ -77,7 +77,7 @@ pub(super) struct NamespaceObject {
     /// Lifetime in seconds of entries that are put without `ttl_seconds`. 0 means that they never expire. Null means
     /// that the server's setting applies.
     default_ttl_seconds: Option<u64>,
-    /// The namespace ends after this number of seconds without use. Null if the namespace never ends by itself.
+    /// The namespace ends if it is not used for this number of seconds. Null if the namespace never ends by itself.
     idle_ttl_seconds: Option<u64>,
     /// When the namespace ends if it is not used. Null if it never ends. Each use updates this time within two seconds.
     #[schema(format = DateTime)]

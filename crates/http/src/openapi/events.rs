@@ -38,12 +38,12 @@ struct Event {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
 struct EventData {
-    /// The id of the thread, unless the event concerns a scope without a thread.
+    /// The id of the thread. Absent if the event concerns a scope that does not belong to a thread.
     thread_id: Option<String>,
     /// The scope. Present in `kv_updated` and `task_list_updated`.
     scope: Option<String>,
-    /// The life of the thread or scope: 16 hex digits, as in the entity tag. A thread or scope that is created again
-    /// starts a new life.
+    /// Identifies the life of the thread or scope: 16 hex digits, as in the entity tag. If a thread or scope ends and
+    /// is created again under the same id, it starts a new life.
     life: String,
     /// The one-based position of the event among the events of its thread or scope.
     sequence: u64,
@@ -72,7 +72,7 @@ struct EventData {
     history_url: Option<String>,
     /// True if the store lost the final state.
     state_lost: Option<bool>,
-    /// The new id of the thread. Present in `thread.rotated`, whose `thread_id` is the old id.
+    /// The new id of the thread. Present in `thread.rotated`, where `thread_id` is the old id.
     new_thread_id: Option<String>,
     /// The id of the request, as in `x-session-id`. Present in `session.completed`, like the next two members.
     session_id: Option<String>,

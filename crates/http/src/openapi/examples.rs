@@ -1,5 +1,5 @@
-//! Adds example requests and responses to the operations. A test sends the requests to a server in the order of
-//! `examples.json`.
+//! Adds example requests and responses to the operations. A test sends the requests to a server in the order in which
+//! `examples.json` lists them.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ struct Exchange {
     answer: Option<Value>,
 }
 
-/// Adds a `curl` command to the description of each operation, and adds the example bodies as components. The paths
-/// with `current` and with `{id}` share these components.
+/// Adds a `curl` command to the description of each operation, and adds the example bodies as components. Paths below
+/// `/v1/threads/current` and `/v1/threads/{id}` share these components.
 pub(super) struct Examples;
 
 impl Modify for Examples {

@@ -61,7 +61,7 @@ use tags::Tags;
 )]
 struct Document;
 
-/// Returns the document as JSON text, with one line per operation and component.
+/// Returns the OpenAPI document as JSON, with one line per operation and component.
 #[must_use]
 pub fn openapi_json() -> &'static str {
     static JSON: OnceLock<String> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Serves the document, and Swagger UI at `/docs`, from files embedded in the binary.
+//! Serves the OpenAPI document, and serves Swagger UI at `/docs` from files that are embedded in the binary.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -44,7 +44,7 @@ async fn document(request: HttpRequest) -> HttpResponse {
     Encoded::choose(&request, plain, compressed).answer(response)
 }
 
-/// Returns the compressed document. All clients get the same document, so it is compressed only once.
+/// Returns the OpenAPI document in gzip format. The document never changes, so it is compressed only once.
 fn compressed() -> Bytes {
     static GZIP: OnceLock<Bytes> = OnceLock::new();
     GZIP.get_or_init(|| gzip(openapi_json().as_bytes(), Compression::best()))

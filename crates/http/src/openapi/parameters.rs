@@ -65,7 +65,7 @@ fn parameters_of(document: &mut OpenApi) -> impl Iterator<Item = &mut RefOr<Para
 }
 
 /// Removes null from the types of a parameter, because a parameter may be absent but not null. Removes the 64-bit
-/// format of integers, because the server clamps larger numbers.
+/// format of integers, because the server clamps larger numbers to 64 bits.
 fn tidy(parameter: &mut RefOr<Parameter>) {
     if let RefOr::T(parameter) = parameter
         && let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema

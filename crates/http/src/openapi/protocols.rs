@@ -1,5 +1,5 @@
-//! Describes the operations of other protocols. Bodies and errors are described only in the documentation of each
-//! protocol.
+//! Describes the operations of other protocols, such as `OpenAI`'s API. Does not describe bodies and errors, because
+//! each protocol has its own documentation.
 
 use utoipa::Modify;
 use utoipa::openapi::external_docs::ExternalDocs;

@@ -64,8 +64,7 @@ pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     }
 }
 
-/// Returns the owner on whose behalf a caller without an API key acts. `refusal` is the error that [`key_for`]
-/// returned.
+/// Returns the owner that a caller without an API key acts for. `refusal` is the error that [`key_for`] returned.
 pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner, ApiError> {
     match (api.identity.behalf(request)?, refusal) {
         (Behalf::Caller(Some(owner)), _) => Ok(owner),

@@ -2,7 +2,7 @@
 //!
 //! A client that is still sending a body often loses the connection before it receives an early error response. The
 //! server therefore reads even a rejected body to its end, and discards bytes beyond the limit. It does not store any
-//! part of a body whose announced length is too large. It stops reading if the body is longer than `DRAIN_BYTES`, if
+//! part of a body if the announced length is too large. It stops reading if the body is longer than `DRAIN_BYTES`, if
 //! the client is too slow, or if no memory is left.
 
 use std::cell::RefCell;
@@ -93,7 +93,7 @@ impl Body {
         }
     }
 
-    /// Takes the body from the request and reads it to its end.
+    /// Takes the body out of the request and reads the whole body.
     pub async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
         if is_endless(request.head()) {
             return Self::Unreadable;
@@ -160,7 +160,7 @@ impl Body {
     async fn drain(mut payload: IncomingBody, limit_bytes: u64, mut read_bytes: usize) -> Self {
         let mut end = None;
         payload.share.clear();
-        // ignore errors, because the rest is read only to make it more likely that the client receives the response
+        // ignore errors, because the server discards these bytes and reads them only to help the response arrive
         while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIMEOUT, &mut end).await {
             read_bytes += chunk.len();
             if read_bytes > DRAIN_BYTES {
@@ -174,7 +174,7 @@ impl Body {
     }
 }
 
-/// Returns whether actix treats all bytes after the head as the body, as it does for WebSockets.
+/// Returns whether actix treats all bytes after the request's head as the body, as it does for WebSockets.
 pub fn is_endless(head: &RequestHead) -> bool {
     let upgrades = head.headers().get_all(UPGRADE);
     upgrades
@@ -182,8 +182,8 @@ pub fn is_endless(head: &RequestHead) -> bool {
         .any(|value| value.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Timer for the bodies of a connection, which arrive one at a time. A new timer for each body would cost more than
-/// reading the body.
+/// Timer that all bodies of a connection share, because a new timer for each body would cost more than reading the
+/// body. Only one body arrives at a time.
 #[derive(Debug, Clone, Default)]
 pub struct BodyAlarm(Rc<RefCell<Alarm>>);
 
@@ -192,8 +192,8 @@ pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
     length.to_str().ok()?.trim().parse().ok()
 }
 
-/// Received chunks of a body. A single chunk is not copied. Several chunks are copied into blocks, which are joined at
-/// the end.
+/// Received chunks of a body. If there is only one chunk, it is not copied. Otherwise, the chunks are copied into
+/// blocks, which are joined when the body is complete.
 #[derive(Default)]
 struct Chunks {
     first: Bytes,
@@ -257,7 +257,7 @@ enum Fault {
 
 impl IncomingBody {
     /// Returns the next chunk, or `None` at the end of the body. Fails if the client is silent for [`IDLE_TIMEOUT`], or
-    /// when `end` has passed. If `end` is not set, the first wait sets it to `limit` from now.
+    /// after `end`. If `end` is `None`, the first wait sets `end` to `limit` from now.
     async fn next(
         &mut self,
         limit: Duration,
@@ -284,8 +284,8 @@ impl IncomingBody {
         next
     }
 
-    /// Reserves memory for a received chunk. Waits until memory is free, and reads nothing from the client in the
-    /// meantime. Fails after [`MEMORY_TIMEOUT`].
+    /// Reserves memory for a received chunk. Waits until memory is free, and does not read from the client while it
+    /// waits. Fails after [`MEMORY_TIMEOUT`].
     async fn reserve(&mut self, bytes: usize) -> Result<(), Evicted> {
         let mut end = None;
         poll_fn(|cx| {

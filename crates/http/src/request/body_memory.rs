@@ -20,9 +20,9 @@ pub(crate) const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Limits the memory that request bodies use, from the arrival of a body until its request is done.
 ///
-/// Bytes count only once they arrive, because announcing a large body costs a client nothing. The oldest incomplete
-/// body may use all of the memory. The other bodies must leave memory for one body of maximum size. Incomplete bodies
-/// therefore cannot block each other: the oldest body either makes progress or is dropped.
+/// Bytes count only once they arrive, because a client could otherwise fill the memory by announcing bodies. The oldest
+/// incomplete body may use all of the memory. All other bodies must leave memory for one body of maximum size.
+/// Incomplete bodies therefore cannot block each other, because the oldest body either makes progress or is dropped.
 #[derive(Debug, Clone)]
 pub struct BodyMemory(Rc<Pool>);
 
@@ -46,7 +46,7 @@ struct Arrival {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalState {
-    /// The body may be dropped after this time, if other bodies are waiting for memory.
+    /// After this time, the body may be dropped if other bodies are waiting for memory.
     Receiving(Instant),
     Waiting,
     Evicted,
@@ -108,7 +108,7 @@ impl BodyMemory {
         is_first && self.0.used_bytes.get() + bytes <= available_bytes
     }
 
-    /// Wakes the oldest waiting body. Once that body has its memory, it wakes the next waiting body.
+    /// Wakes the oldest waiting body. Once that body has reserved memory, it wakes the next waiting body.
     fn wake_waiting(&self) {
         let arriving = self.0.arriving.borrow();
         let mut arrivals = arriving.values();
@@ -198,7 +198,7 @@ impl Share {
         }
     }
 
-    /// Marks the body as complete. Its bytes still count until the share is dropped.
+    /// Marks the body as complete. The body counts towards the limit until the share is dropped.
     pub(super) fn complete(&mut self) {
         if let Some(number) = self.number.take() {
             self.memory.0.arriving.borrow_mut().remove(&number);

@@ -9,7 +9,7 @@ use threadkeep_service::ServiceError;
 /// Index of the last path part in `/v1/threads/{thread}/checkpoints/{n}`. Part 0 is empty.
 const NUMBER_INDEX: usize = 5;
 
-/// The checkpoint number in the path. Text that is not a number matches no checkpoint.
+/// The checkpoint number in the path. If the path part is not a number, the checkpoint does not exist.
 #[derive(Debug)]
 pub(crate) struct CheckpointPath(pub(crate) u32);
 

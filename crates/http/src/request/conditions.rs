@@ -23,7 +23,7 @@ pub(crate) struct WriteConditions {
     pub(crate) key: Option<HeaderValue>,
 }
 
-/// The headers `Idempotency-Key` and `x-turn-token` of a write. The expected version may be in the body.
+/// The headers `Idempotency-Key` and `x-turn-token` of a write that does not use `If-Match`.
 #[derive(Debug)]
 pub struct Repeatable {
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -119,7 +119,7 @@ pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>>
     })
 }
 
-/// Parses a list of tags (RFC 9110, section 13.1.1). Drops weak tags, because `If-Match` uses the strong comparison.
+/// Parses a list of entity tags (RFC 9110, section 13.1.1). Drops weak tags, which never match `If-Match`.
 fn parse_list(text: &str) -> Option<Precondition> {
     if text.trim() == "*" {
         return Some(Precondition::Exists);
@@ -169,7 +169,7 @@ fn parse_life(text: &str) -> Option<Life> {
     Some(Life(life))
 }
 
-/// Parses `x-turn-token`. Replaces a malformed token with a random token, which matches no turn.
+/// Parses `x-turn-token`. Replaces a malformed token with a random token, which does not match any turn.
 pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     let mut values = request.headers().get_all(TURN_TOKEN);
     let token = values.next().map(|value| {
@@ -215,7 +215,7 @@ pub fn idempotency(
 impl WriteConditions {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
-            // `If-None-Match` would apply to a single key, but write conditions apply to the whole thread
+            // `If-None-Match` would apply to the key in the path, but write conditions apply to the whole thread
             return Err(invalid(
                 "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread",
             ));

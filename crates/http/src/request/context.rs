@@ -19,7 +19,7 @@ pub(crate) struct RequestContext {
     /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
     pub(super) refusal: Option<ApiError>,
-    /// The caller with its new thread id. Set if this request ended or moved the previous thread.
+    /// The caller with the new thread id. Set if this request ended the caller's thread or moved it to a new id.
     pub(crate) successor: Option<Caller>,
     /// True if the session lasts until the response stream ends. The stream then reports the end of the session.
     pub(crate) is_streaming: bool,

@@ -1,4 +1,4 @@
-//! Formats and parses cursors. A cursor marks a position in a list. Clients send it back to continue from that
+//! Formats and parses cursors. A cursor marks a position in a list. Clients send the cursor back to continue from that
 //! position. Each cursor contains an authentication tag, so that a cursor from a different list is rejected.
 
 use base64::Engine as _;
@@ -17,7 +17,7 @@ pub(crate) trait Cursor: Sized {
 
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Parses the bytes. Returns `None` if they were written by an incompatible version of the server.
+    /// Parses the bytes. Returns `None` if an incompatible version of the server wrote them.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -80,7 +80,7 @@ impl Cursor for ThreadCursor {
             out,
             &[position.ms, position.seq, stamp.version, stamp.life.0],
         );
-        // omits a `next_seq` of 1 (an empty history), as in cursors from earlier server versions
+        // omits `next_seq` if it is 1 (an empty history), as cursors from earlier server versions do
         if *next_seq != 1 {
             push(out, &[*next_seq]);
         }

@@ -31,8 +31,8 @@ pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
     }
 }
 
-/// Returns whether a request with a large body will be rejected because its credentials are missing or wrong. In that
-/// case, the body is not read. The handler chooses the response.
+/// Returns whether a request with a large body will be rejected because its credentials are missing or wrong. If so,
+/// the body is not read, and the handler creates the error response.
 fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     if !is_chunked && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
@@ -45,8 +45,8 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 /// Returns the maximum size of a thread document, in bytes. The document contains state, metadata, checkpoints,
-/// history, keys and tasks. A small history item takes up to twice as many bytes as are counted for it. Keys and tasks
-/// take up to 2 MiB, because their texts are escaped.
+/// history, keys and tasks. A small history item takes up to twice as many bytes as count towards the history's limit.
+/// Keys and tasks take up to 2 MiB, because JSON escapes characters in strings.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
     let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
@@ -55,8 +55,8 @@ fn import_limit_bytes(api: &Api) -> u64 {
     history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
 }
 
-/// Returns whether the body is the content of an entry, which is stored unchanged. Batches of entries use POST, and
-/// their bodies are JSON.
+/// Returns whether the body is the content of an entry, which is stored unchanged. Returns false for batches of
+/// entries, which use POST and have JSON bodies.
 fn is_entry(method: &Method, path: &str) -> bool {
     let below = path.strip_prefix("/v1/kv/");
     method != Method::POST && below.is_some_and(|below| below.contains('/'))

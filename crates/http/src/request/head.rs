@@ -12,14 +12,14 @@ const URL_BYTES_MAX: usize = 16_384;
 /// and load balancers forward.
 const HEAD_BYTES_MAX: usize = 32_768;
 /// Maximum number of headers. Browsers send about 20 headers, and proxies add up to 20 more. Requests with more than 96
-/// headers or a head of more than 64 KiB are rejected before this check, with the same status but no body.
+/// headers or a head of more than 64 KiB are rejected before this check, with the same status but without a body.
 const HEADERS_MAX: usize = 64;
 
 /// Size of a header's separators: `: ` after the name, and the line break.
 const SEPARATOR_BYTES: usize = 4;
 
-/// Responds to requests whose head is rejected. Runs inside the CORS middleware, because otherwise a web page could not
-/// read the response.
+/// Responds to a request if its head was rejected. Runs inside the CORS middleware, because a web page could not read a
+/// response without CORS headers.
 pub async fn refuse<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

@@ -247,7 +247,7 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
     ))
 }
 
-/// Parses digits without a sign. A number that does not fit in 64 bits becomes `u64::MAX`, which means no limit.
+/// Parses digits without a sign. A number that does not fit in 64 bits becomes `u64::MAX`.
 pub fn whole(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

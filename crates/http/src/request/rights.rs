@@ -11,7 +11,7 @@ use threadkeep_identity::{ApiKey, Right};
 /// A path prefix, the right to read below the prefix, and the right to write below it.
 type Row = (&'static str, Right, Right);
 
-/// Paths that require an API key. [`OWN_KEY`] and thread paths that end with [`EXPORT`] also require one.
+/// Paths that require an API key. [`OWN_KEY`] and thread paths that end with [`EXPORT`] also require an API key.
 static FOR_BACK_ENDS: [Row; 10] = [
     (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
@@ -48,7 +48,7 @@ static FOR_ALL: [Row; 18] = [
 ];
 
 pub(super) const IMPORT: &str = "/v1/threads/import";
-/// Path at which callers retrieve their own API key. Requires no right.
+/// Path where callers retrieve their own API key. Does not require a right.
 const OWN_KEY: &str = "/v1/api-keys/current";
 const EXPORT: &str = "export";
 
@@ -136,7 +136,8 @@ mod tests {
         }
     }
 
-    /// Lists the paths independently of the table, because the document is generated from the table.
+    /// Lists the paths literally, because the OpenAPI document is generated from [`FOR_BACK_ENDS`] and repeats its
+    /// mistakes.
     #[test]
     fn only_these_paths_require_an_api_key() {
         let paths = paths();

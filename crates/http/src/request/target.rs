@@ -104,8 +104,8 @@ impl Target {
         self.api.identity.signed_id(id)
     }
 
-    /// Returns the thread's signed id if the caller is a back end that may write to the thread. The back end can pass
-    /// the id to its client.
+    /// Returns the thread's signed id if the caller is a back end that may write to the thread, so that the back end
+    /// can pass the id to its client.
     pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
         if self.source != Source::ApiKey {
             return None;
@@ -137,7 +137,7 @@ impl Target {
         }
     }
 
-    /// Returns a token that is cancelled when this replica starts to drain before a shutdown.
+    /// Returns a token that is cancelled when this replica begins to shut down.
     pub(crate) fn draining(&self) -> &CancellationToken {
         self.api.events.draining()
     }
@@ -180,8 +180,8 @@ impl StreamTarget {
     }
 }
 
-/// Returns the owner on whose behalf a request acts. A request with an API key that grants access to threads is not
-/// bound to an owner.
+/// Returns the owner that a request acts for. Returns `Anyone` if the request has an API key that permits the call, or
+/// if the server does not identify owners.
 pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     match api.identity.has_owner_provider() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),

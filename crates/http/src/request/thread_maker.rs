@@ -51,10 +51,10 @@ impl<'a> ThreadMaker<'a> {
     }
 
     /// Returns the id for a new thread. Without an idempotency key, the id is random. With a key, every retry gets the
-    /// same id, because the store keeps each key with its thread.
+    /// same id, because the store keeps the key with the thread and must find it there.
     ///
     /// Keys are scoped to the caller. A caller without credentials is identified only by its address. Its key must be
-    /// long enough to be random, because two such callers with the same key must not get the same thread.
+    /// long enough to be random, because two callers with the same address and key would get the same thread.
     pub(crate) fn generated_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
@@ -88,7 +88,7 @@ impl<'a> ThreadMaker<'a> {
         }))
     }
 
-    /// Returns the kind and name of the caller that an idempotency key is scoped to.
+    /// Returns the kind and name of the caller, to distinguish equal idempotency keys of different callers.
     fn scope_of_key(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
         match &self.kind {
             Kind::BackEnd(name) => Ok(("key", name.to_string())),

@@ -60,8 +60,8 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
-    /// Returns the scope that the body names, and the parsed body. Checks access to the scope before parsing the rest
-    /// of the body. The default scope is `request`.
+    /// Returns the scope that the body names, and the parsed body. Checks access to the scope before parsing the body.
+    /// If the body does not name a scope, the scope is `request`.
     pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(Scope, B)> {
         Ok((self.scope()?, read(&self.body)?))
     }
@@ -106,7 +106,7 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
         Ok(scope?)
     }
 
-    /// Returns the scope of the caller's own thread. Stores the caller, because the response returns the thread's id.
+    /// Returns the scope of the caller's own thread. Stores the caller for the response, which names the thread.
     fn current(&self) -> ApiResult<ScopeId> {
         let caller = self.api.identity.identify(&self.request)?;
         let id = caller.id;

@@ -59,8 +59,8 @@ pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResu
 
 /// End a scope
 ///
-/// Deletes the keys, tasks and history of the scope. The scope of a thread remains usable and is empty. The scope of a
-/// state handle or run rejects all later writes. Other scopes are created again by the next write.
+/// Deletes the keys, tasks and history of the scope. A thread's scope remains usable and is empty. A scope of the kind
+/// `state` or `run` rejects all later writes. A scope of any other kind is created again by the next write.
 #[utoipa::path(
     delete,
     path = "/v1/scopes",

@@ -1,4 +1,4 @@
-//! Bodies and headers of scope requests. The extractor reads `scope` before it parses these bodies.
+//! Bodies and headers of scope requests. The bodies ignore `scope`, because the extractor has already read it.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -150,7 +150,7 @@ pub(super) struct SetTasks {
     _scope: IgnoredAny,
     #[schema(value_type = Vec<NewTaskBody>, max_items = 1_000)]
     pub(super) tasks: List<NewTaskBody, 0, TASKS_MAX>,
-    /// If true, the request fails if the new list drops a task that is not completed.
+    /// If true, the new list must contain every task that is not completed. Otherwise, the request fails.
     #[schema(nullable = false)]
     pub(super) keep_unfinished: Option<bool>,
     /// Write only if the scope has this version.
@@ -207,7 +207,7 @@ pub(crate) struct RepeatHeader {
     _x_turn_token: Option<String>,
 }
 
-/// Headers of tool calls, for the OpenAPI document. The handler reads the headers itself.
+/// Headers of tool calls, for the OpenAPI document only. The handler does not use this type.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct RepeatCallsHeader {

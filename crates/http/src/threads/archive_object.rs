@@ -32,7 +32,7 @@ pub(super) struct ArchiveObject {
     /// The URL of the history, if there is a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_url: Option<String>,
-    /// The numbers of the checkpoints that ended with the thread. Absent if the thread had no checkpoints.
+    /// The numbers of the checkpoints that ended with the thread. Absent if the thread did not have checkpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     checkpoints: Vec<u32>,

@@ -31,7 +31,7 @@ pub(super) struct NewSummary<'a> {
     /// The position of the last item to replace.
     #[schema(value_type = u64, minimum = 1)]
     through: Positive,
-    /// The number of items up to `through` that the new items summarize.
+    /// How many items, up to the position `through`, the new items summarize.
     #[schema(value_type = u64, minimum = 1)]
     count: Positive,
     /// The new items. Their number must not exceed `count`.
@@ -114,8 +114,8 @@ pub(super) struct SegmentObject {
 #[derive(Serialize, ToSchema)]
 pub(super) struct SegmentItems<'a> {
     items: Vec<HistoryItemObject<'a>>,
-    /// The position to continue from. Send it as `before` if the newest items come first, otherwise as `after`. Null on
-    /// the last page.
+    /// The position to continue from. Send it as `before` if the page lists the newest items first, otherwise as
+    /// `after`. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }

@@ -24,7 +24,7 @@ use threadkeep_web::ApiError;
 const AROUND: usize = 4;
 /// Largest version, and largest position in a history.
 const COUNT_MAX: u64 = 1 << 40;
-/// Maximum number of items in a history. Each item uses more than 64 bytes of the history's size limit.
+/// Maximum number of items in a history: each item counts as at least 64 bytes, and a history has at most 1 GiB.
 const ITEMS_MAX: usize = 16_777_216;
 
 type Count = Whole<0, COUNT_MAX>;
@@ -45,7 +45,7 @@ pub(super) struct ThreadDocument<'a> {
     metadata: RawObject<'a>,
     #[schema(value_type = BTreeMap<String, Value>)]
     state: RawObject<'a>,
-    /// Keys and tasks. Absent if keys, tasks and history were never written.
+    /// Keys and tasks. Absent if the thread never had keys, tasks or history items.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopePart>,

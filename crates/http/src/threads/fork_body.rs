@@ -14,14 +14,14 @@ pub(super) struct ForkBody<'a> {
     /// The id of the copy. Setting the id requires an API key. By default, the server generates an id.
     #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
     id: Option<String>,
-    /// The owner of the copy. Setting the owner requires an API key. Defaults to the caller's owner, or else to the
-    /// thread's owner.
+    /// The owner of the copy. Setting the owner requires an API key. By default, the copy gets the caller's owner, or
+    /// the owner of the original thread if the caller does not have an owner.
     #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
     owner: Option<OwnerText>,
     /// The checkpoint to copy state and metadata from. By default, they are copied from the thread.
     #[schema(nullable = false, value_type = Option<u32>, minimum = 1)]
     from_checkpoint: Option<Whole<1, { u32::MAX as u64 }>>,
-    /// The metadata of the copy. Defaults to the copied metadata. The server adds `forked_from`.
+    /// The metadata of the copy. Defaults to the copied metadata. The server adds the member `forked_from`.
     #[schema(nullable = false, value_type = Option<Object>)]
     #[serde(borrow)]
     metadata: Option<RawObject<'a>>,

@@ -18,7 +18,7 @@ use threadkeep_store::{HistoryPage, Originals};
 /// The receipt of an append.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct AppendReceipt {
-    /// The version of the thread's scope after the write. The state has its own version.
+    /// The version of the thread's scope after the write. The thread's state has a separate version.
     version: u64,
     /// The items, in the order of the request.
     items: Vec<AppendedItem>,

@@ -9,8 +9,8 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{Segment, StoredItem};
 use threadkeep_store::HistoryPage;
 
-/// Maximum size of a page, unless a single item is larger. The store may read more before the page is shortened: up to
-/// 8 MiB of history.
+/// Maximum size of a page, unless a single item is larger. The store may read up to 8 MiB of history before the page is
+/// shortened to this size.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 /// A page of a history.
@@ -26,8 +26,8 @@ pub(super) struct HistoryObject<'a> {
     /// The limit for `size_bytes`. Absent if the thread has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_bytes: Option<u64>,
-    /// The position to continue from. Send it as `before` if the request has `tail` or the newest items come first,
-    /// otherwise as `after`. Null on the last page.
+    /// The position to continue from. Send it as `before` if the request has `tail` or the page lists the newest items
+    /// first, otherwise as `after`. Null on the last page.
     #[schema(required)]
     next_cursor: Option<u64>,
 }
@@ -42,7 +42,8 @@ pub(super) struct HistoryItemObject<'a> {
     /// When the item was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
-    /// The segment with the items that this item replaced, if there are such items and the segment has not expired.
+    /// The number of the segment that contains the items that this item replaced. Absent if this item did not replace
+    /// items, or if the segment has expired.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<u32>,

@@ -23,7 +23,7 @@ pub(crate) struct HistoryPart {
 #[derive(Debug, Default)]
 pub(crate) struct SegmentPart(pub(crate) HistoryPart);
 
-/// Like [`HistoryPart`], for an ended thread. Accepts `?life=`, and rejects `?peek=` and `?originals=`.
+/// The [`HistoryPart`] of an ended thread. Accepts `?life=`, and rejects `?peek=` and `?originals=`.
 #[derive(Debug, Default)]
 pub(crate) struct FinalPart {
     pub(crate) life: LifeQuery,

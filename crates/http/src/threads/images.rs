@@ -103,8 +103,8 @@ pub(crate) async fn export_thread(
 /// Import a thread
 ///
 /// Atomically creates a thread from an exported document. Id, version, times, owner and values are taken from the
-/// document. The thread starts a new life, and older entity tags no longer match. The thread expires after its TTL. The
-/// limits of this server apply. The body may be as large as the largest possible thread.
+/// document. The thread starts a new life, so older entity tags do not match. The thread expires after its TTL. The
+/// import fails if the thread exceeds this server's limits. The body may be as large as the largest possible thread.
 #[utoipa::path(
     post,
     path = "/v1/threads/import",

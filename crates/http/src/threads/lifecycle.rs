@@ -95,7 +95,8 @@ pub(crate) async fn get_thread(
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
-            // ignores `If-None-Match`, because all nonexistent threads have the same entity tag but different ids
+            // ignores `If-None-Match`, because the tag of a nonexistent thread does not show which id the client has
+            // received
             let object = ThreadObject::absent(&target.id, policy);
             content(
                 &conditions.without_none_match(),

@@ -84,8 +84,8 @@ pub(super) struct Increment {
     by: Option<i64>,
 }
 
-/// Parses the operations of a merge. An appended item without an id gets an id derived from `request`, because a retry
-/// must get the same id.
+/// Parses the operations of a merge. An appended item without an id gets an id that is derived from the idempotency key
+/// `request`, so that a retry appends the same item.
 pub(super) fn read_operations(
     body: &str,
     request: Option<IdempotencyKey>,

@@ -28,7 +28,7 @@ pub(super) struct OwnerObject {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
     /// The number of threads that were ended. If a request returned 202 and you repeat it within a minute, the number
-    /// includes the threads of the earlier request.
+    /// includes the threads that the earlier request ended.
     threads: u64,
     /// The number of deleted archives.
     archives: u64,
@@ -66,7 +66,7 @@ pub(crate) async fn get_owner(
 ///
 /// Ends the owner's threads permanently. Deletes their scopes, histories, checkpoints, archives and idempotency keys,
 /// and their data in the event log and in pending or failed deliveries. Each thread ends with an event that has the
-/// reason `erased`. Writes to the id of the thread return 410 for the tombstone time.
+/// reason `erased`. Writes to the thread's id return 410 for `tombstone_seconds`.
 ///
 /// Threads that a client creates for the owner during the erasure are either erased as well, or remain as new threads.
 /// The request takes up to three quarters of the request time limit. A longer erasure continues after the response.

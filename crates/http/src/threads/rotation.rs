@@ -17,7 +17,8 @@ use threadkeep_web::ApiError;
 /// and writes return 410 for `tombstone_seconds`. If the thread does not exist, the response contains only a new id.
 ///
 /// An id that an identity provider assigns cannot change (`invalid_parameter`). A request with the old id and the same
-/// idempotency key returns the same response again. The key must therefore be random, such as a UUID.
+/// idempotency key returns the same response again, with the new signed id. The key must therefore be random, such as a
+/// UUID.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/rotate",
@@ -42,7 +43,7 @@ pub(crate) async fn rotate_thread(
     let object = ThreadObject::of_any(&rotated.id, thread, threads.policy());
     let signed_id = target.signed_id(&rotated.id);
     let object = object.signed(&signed_id);
-    // keeps the source, because a browser that sent a cookie must get a new cookie
+    // keeps the source of the old id, because a browser that sent a cookie must get a new cookie
     let next = Caller::of(rotated.id, target.source).replacing(target.id);
     change_context(&request, |context| context.successor = Some(next));
     let stamp = thread.map_or(Stamp::default(), |thread| thread.stamp);

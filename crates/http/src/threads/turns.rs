@@ -30,7 +30,7 @@ pub(super) struct NewTurnBody {
     /// Maximum number of seconds to wait while a different turn is held, 0 by default.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 30)]
     wait_seconds: Option<Whole<0, 30>>,
-    /// If true, writes without the token are rejected while the turn is held. False by default.
+    /// If true, writes without the turn's token are rejected while the turn is held. False by default.
     #[schema(nullable = false)]
     exclusive: Option<bool>,
 }

@@ -11,7 +11,7 @@ use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
 
-/// Number of nesting levels around a value: body, list, call, function and arguments.
+/// Number of JSON nesting levels around a value in a call's arguments: body, list, call, function and arguments.
 const AROUND: usize = 5;
 
 /// Call the tools in a model's message
@@ -64,8 +64,8 @@ pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
     Ok(json(response, &answers))
 }
 
-/// Builds a call. Derives its idempotency key from the request's key and the index of the call, because a retry must
-/// not repeat a call that succeeded. Returns `None` for an unknown tool.
+/// Builds a call. Returns `None` for an unknown tool. Derives the call's idempotency key from the request's key and the
+/// call's index, so that each call has its own key and a retry does not repeat a call that succeeded.
 fn tool_call(requested: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (requested.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {

@@ -19,7 +19,7 @@ pub(super) struct McpUrlBody {
     /// The scope: `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`, `personality:<id>` or
     /// `request`.
     scope: String,
-    /// Lifetime of the URL in seconds. By default, the URL is valid for as long as the signing key is.
+    /// Lifetime of the URL in seconds. By default, the URL is valid until the signing key is removed.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
     expires_in_seconds: Option<Seconds>,
 }

@@ -192,7 +192,7 @@ impl<'a> RequestedCall<'a> {
     }
 }
 
-/// Returns the tool with this name. The error lists the known tools, because models invent tool names.
+/// Returns the tool with this name. The error lists the known tools, because models sometimes invent tool names.
 fn find_tool(name: &str) -> Result<Tool, String> {
     name.parse().map_err(|_| {
         let tools = Tool::ALL.map(Tool::as_str).join(", ");

@@ -16,7 +16,7 @@ pub(super) struct ToolList {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallBody<'a> {
-    /// The scope to read and write. By default, `request`, which ends with the response.
+    /// The scope to read and write. The default, `request`, is discarded after the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
@@ -32,10 +32,10 @@ pub(super) struct ToolResult<'a> {
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<&'a Value>,
-    /// A message about the error in the call, for the model to read. The call has changed nothing.
+    /// A message about the error in the call, for the model to read. The call did not change anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'a str>,
-    /// Present if a call wrote data without a scope. Such data is not kept.
+    /// Present if a call wrote data without a scope. Such data is discarded after the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,
@@ -45,7 +45,7 @@ pub(super) struct ToolResult<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolCallsBody<'a> {
-    /// The scope to read and write. By default, `request`, which ends with the response.
+    /// The scope to read and write. The default, `request`, is discarded after the response.
     #[schema(nullable = false, value_type = Option<String>)]
     #[serde(borrow)]
     pub(super) scope: Option<RawJson<'a>>,
@@ -74,7 +74,7 @@ pub(super) struct ToolMessages {
     #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unknown: Option<Vec<Box<RawValue>>>,
-    /// Present if a call wrote data without a scope. Such data is not kept.
+    /// Present if a call wrote data without a scope. Such data is discarded after the response.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<&'static str>,

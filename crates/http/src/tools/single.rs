@@ -8,7 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use threadkeep_web::ApiError;
 
-/// Warning for a write without a scope. Callers that explicitly name `request` get no warning.
+/// Warning for a write without a scope. Not sent to callers that explicitly name the scope `request`.
 pub(super) const NOT_STORED_WARNING: &str =
     "The request names no `scope`, so what the tool wrote is gone with this response";
 

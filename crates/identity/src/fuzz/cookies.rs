@@ -5,8 +5,8 @@ use super::super::{Cookie, CookieSettings, Source};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 use threadkeep_fuzzing::{Bound, fuzz};
 
-/// Time limit for checking a signature with every key in the ring. The check takes hundreds of hash rounds, even for a
-/// few bytes.
+/// Time limit per byte of input. The limit is high, because even a few bytes can require a signature check with every
+/// key in the ring, which takes hundreds of hash rounds.
 const VERIFY: Bound = Bound {
     nanos: 20_000,
     ..Bound::LINEAR

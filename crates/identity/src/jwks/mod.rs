@@ -22,7 +22,7 @@ pub use url::{JwksUrl, JwksUrlError};
 
 /// Interval between fetches. A key that the issuer has withdrawn remains valid for up to this long.
 const FETCH_INTERVAL: Duration = Duration::from_secs(300);
-/// Pause after each fetch. Tokens cannot shorten the pause, because anyone can send tokens with unknown key ids.
+/// Pause after each fetch. Tokens with unknown key ids do not shorten the pause, because anyone can send such tokens.
 const FETCH_PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for a request that is waiting for a key.
 const FETCH_WAIT: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ const WAITING_REQUESTS_MAX: usize = 256;
 /// The keys behind a JWK Set URL (RFC 7517). Cheap to clone.
 ///
 /// Fetches nothing until [`Self::keep_fresh`] runs. If a fetch fails, the previous set remains in use. A fetched set
-/// without usable keys means that the issuer has withdrawn its keys: every token is rejected.
+/// without usable keys means that the issuer has withdrawn its keys, so every token is rejected.
 #[derive(Clone)]
 pub struct Jwks(Arc<Inner>);
 
@@ -150,8 +150,8 @@ impl Jwks {
         Ok(keys)
     }
 
-    /// Returns a future that waits for the next fetch, or `None` if a fetch cannot help or too many requests are
-    /// waiting.
+    /// Returns a future that waits for a fetch that may add the token's key. Returns `None` if such a fetch is
+    /// unnecessary or cannot start now, or if too many requests are waiting.
     pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
         let header = decode_header(token).ok()?;
         // key sets never contain shared secrets

@@ -8,7 +8,7 @@ use super::super::verifier::{JwtSettings, Verifier};
 
 /// Maximum number of keys in a set. Issuers use two or three.
 const KEYS_MAX: usize = 64;
-/// Maximum number of keys tried for one token, because each try costs a signature check.
+/// Maximum number of keys tried for one token. Limited, because each try costs a signature check.
 const TRIES_MAX: usize = 4;
 
 pub(super) struct KeySet(Vec<SetKey>);
@@ -33,7 +33,7 @@ struct JwkSet {
 }
 
 impl KeySet {
-    /// Parses a set. Skips keys of unknown types and keys for other uses, as RFC 7517, section 5, requires.
+    /// Parses a set. Skips keys of unknown types (RFC 7517, section 5) and keys that are not for verifying signatures.
     pub(super) fn parse(text: &[u8], settings: &JwtSettings) -> Result<Self, SetError> {
         let set: JwkSet = serde_json::from_slice(text).map_err(SetError::Malformed)?;
         if set.keys.len() > KEYS_MAX {
@@ -100,7 +100,7 @@ impl SetKey {
     }
 }
 
-/// Returns the algorithms that the key type allows. A shared secret allows no algorithm, because key sets are public.
+/// Returns the algorithms that the key type allows. The list is empty for a shared secret, because key sets are public.
 fn algorithms(key: &AlgorithmParameters) -> Vec<Algorithm> {
     match key {
         AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),

@@ -17,7 +17,7 @@ const PRESCAN_BYTES: usize = 1_024;
 pub(super) fn decode<'a>(bytes: &'a [u8], content_type: &str, form: Form) -> Cow<'a, str> {
     let encoding = encoding_of_header(content_type).or_else(|| {
         let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
-        // a page whose declaration is readable as ASCII cannot be in UTF-16
+        // a declaration that is readable as ASCII cannot be in UTF-16, so `output_encoding` replaces UTF-16 with UTF-8
         let declared = match form {
             Form::Html => encoding_of_meta(head),
             Form::Xml | Form::Xhtml => {

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Number of tokenizer events to process before yielding to other tasks, which takes well under a millisecond.
+/// Number of tokenizer events to process before yielding to other tasks. A step takes well under a millisecond.
 const EVENTS_PER_STEP: usize = 4_096;
 
 /// Returns the title and text of a page, up to `max_chars` characters, with each block on its own line.
@@ -35,7 +35,7 @@ fn steps(html: &str, text: &mut HtmlText) -> impl Iterator<Item = ()> {
         events += 1;
         events.is_multiple_of(EVENTS_PER_STEP).then_some(())
     });
-    // tells the tokenizer which elements contain raw text, so that it does not parse scripts as tags
+    // tells the tokenizer which elements contain raw text, so that it does not look for tags in scripts
     emitter.naively_switch_states(has_raw_text);
     Tokenizer::new_with_emitter(html, emitter).map(|Ok(())| ())
 }
@@ -148,7 +148,7 @@ mod tests {
 
             let text = text_of_page(&html, false, 20_000).await;
 
-            // takes a few tens of milliseconds in a debug build; quadratic time would take minutes
+            // the conversion takes a few tens of milliseconds in a debug build; quadratic time would mean minutes
             assert!(start.elapsed() < Duration::from_secs(20), "{open}");
             assert!(
                 text.starts_with('a') || open == "<title>",

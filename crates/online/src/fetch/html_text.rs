@@ -20,7 +20,7 @@ pub(super) struct HtmlText {
     has_title: bool,
     /// Number of open `pre` elements.
     pre: u32,
-    /// True if the next character directly follows `<pre>`. A line break there is not part of the text.
+    /// True if the next character directly follows `<pre>`. If that character is a line break, the text omits it.
     is_after_pre: bool,
 }
 

@@ -62,8 +62,8 @@ pub(crate) enum FetchError {
     Broken,
 }
 
-/// Parses a URL that may be requested. The scheme must be http or https, and the URL must have a host and no
-/// credentials.
+/// Parses a URL that may be requested. The scheme must be http or https. The URL must contain a host, and must not
+/// contain credentials.
 pub(crate) fn parse_url(text: &str) -> Option<Url> {
     // the parser would silently remove white space and control characters
     let is_stripped = |char: char| char.is_whitespace() || char.is_control();

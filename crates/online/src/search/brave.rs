@@ -48,7 +48,7 @@ pub(super) fn request(
     }
 }
 
-/// Reads the results of an answer. Titles and descriptions are HTML, with matches highlighted.
+/// Reads the results in an answer. Titles and descriptions are HTML, in which tags highlight the matching words.
 pub(super) fn read(body: &[u8]) -> Option<Vec<SearchResult>> {
     let answer: Answer = serde_json::from_slice(body).ok()?;
     let results = answer.web.results.into_iter().map(|page| SearchResult {

@@ -1,5 +1,5 @@
-//! Maps each error of this protocol to an HTTP answer of the form `{"error"}`. The client passes the error text to the
-//! app, except for 401 and 404, for which the client has fixed texts.
+//! Maps each error of this protocol to an HTTP answer of the form `{"error"}`. The client passes the error message to
+//! the app, except for 401 and 404, which the client reports with fixed messages.
 
 use actix_http::ws::HandshakeError;
 use actix_web::http::StatusCode;

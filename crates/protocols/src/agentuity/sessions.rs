@@ -1,6 +1,6 @@
 //! Answers `POST` and `PUT /session`, which report that a session of the app began or ended.
 //!
-//! Nothing is stored. The app's user waits for the answer, so the answer does not depend on the store.
+//! The reports are not stored. The app's user waits for the answer, so the answer must not depend on the store.
 
 use actix_web::HttpResponse;
 use actix_web::middleware::from_fn;

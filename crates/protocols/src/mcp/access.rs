@@ -63,9 +63,9 @@ impl Mcp {
     /// Finds the scope that a request names.
     ///
     /// A signed thread ID opens the scope of its thread, and a signed query opens the scope that it names. A caller
-    /// with an API key may also name a scope in a different header or in an unsigned query. Otherwise, the state is
-    /// discarded after the answer ([`Scope::Request`]). If an identity provider is configured, a caller that names no
-    /// scope gets the scope of its own thread. Cookies are ignored.
+    /// with an API key may also name a scope in a different header or in an unsigned query. If such a caller does not
+    /// name a scope, the state is discarded after the answer ([`Scope::Request`]). A caller without an API key that
+    /// does not name a scope gets its own thread if an identity provider is configured. Cookies are ignored.
     ///
     /// # Errors
     /// 401 if the request has no valid credential, or if any credential is invalid. The error does not reveal which

@@ -127,8 +127,8 @@ fn undeclared(message: &Message, revision: Revision<'_>) -> Option<HttpResponse>
     Some(HttpResponse::build(status).json(error))
 }
 
-/// Reads the complete body of an answer that is not an event stream, so that the answer has a length and is counted
-/// like other answers.
+/// Reads the complete body of an answer that is not an event stream, so that the answer's size is known and counts
+/// toward the memory limit for answers.
 async fn buffered(response: ServiceResponse) -> Result<ServiceResponse, ApiError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     if content_type.is_some_and(|name| name == "text/event-stream") {

@@ -31,8 +31,8 @@ pub(super) fn error_data(error: ServiceError) -> ErrorData {
     ErrorData::invalid_request(text, Some(data))
 }
 
-/// Converts a service error for a tool call. Also replaces the error code for missing resources, which revision
-/// 2026-07-28 removed. The library replaces that code for all methods except tool calls.
+/// Converts a service error for a tool call. Revision 2026-07-28 removed the error code for missing resources, so this
+/// function replaces that code for newer revisions. The library replaces the code for all methods except tool calls.
 pub(super) fn tool_error(error: ServiceError, revision: Revision<'_>) -> ErrorData {
     let mut data = error_data(error);
     if revision.is_stateless() && data.code == ErrorCode::RESOURCE_NOT_FOUND {

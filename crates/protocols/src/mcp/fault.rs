@@ -3,7 +3,7 @@
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
 
 /// Maximum size of a body. The largest call writes a task list of 131,072 bytes, which takes three times as many bytes
-/// if the client escapes all non-ASCII characters. A value of 32,768 control characters takes six bytes per character.
+/// if the client escapes all non-ASCII characters. A value of 32,768 control characters takes up to 196,608 bytes.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
 /// Maximum number of values in a message, not counting its arguments. Clients usually describe themselves with a few
 /// dozen values. The library reads 2,000 values in less than 5 ms.

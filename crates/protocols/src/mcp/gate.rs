@@ -82,7 +82,7 @@ async fn forward<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.set_payload(Payload::None);
     if accepts_json(request.request()).is_ok() {
-        // the transport also requires clients to accept streams, although each answer is JSON
+        // the transport rejects clients that do not accept streams, although each answer is JSON
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, both);
     }

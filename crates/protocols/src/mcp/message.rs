@@ -53,7 +53,7 @@ fn id(object: &str) -> Option<RequestId> {
 }
 
 /// Replaces `params.arguments` with `{}` if it is an object, and returns that object. If the member is repeated,
-/// replaces every such object and returns the last.
+/// replaces every such object and returns the last object.
 fn without_arguments(message: &str) -> (String, Option<&str>) {
     let mut arguments = None;
     let envelope = with_changed(message, "params", |params| {

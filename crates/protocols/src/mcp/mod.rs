@@ -46,7 +46,7 @@ pub struct Mcp {
     pub allowed_origins: Vec<String>,
 }
 
-/// Results of the gate's checks. Passed to the protocol's handlers, because they run in a different task.
+/// Results of the gate's checks. Passed to the protocol's handlers, because the handlers run in a different task.
 #[derive(Clone)]
 struct Opened {
     scope: Scope,

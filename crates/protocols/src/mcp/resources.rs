@@ -82,7 +82,7 @@ async fn read_tasks(scopes: &ScopeService, scope: &Scope) -> Result<String, Serv
     Ok(outcome.to_json())
 }
 
-/// Reads the value of any key, including keys whose names no tool accepts. Some scopes allow any text as a key.
+/// Reads the value of a key. Accepts keys that the tools reject, because some scopes allow any string as a key.
 async fn read_key(
     scopes: &ScopeService,
     scope: &ScopeId,

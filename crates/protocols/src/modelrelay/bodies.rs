@@ -27,9 +27,9 @@ pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Removes the value that the client sent from serde's message, because the value may be long or private.
+/// Removes the client's value from a serde error message, because the value may be long or private.
 pub(super) fn redacted(text: &str) -> String {
-    // the position refers to the compacted text, not to the text that the client sent
+    // removes the position, because it refers to the compacted text, not to the text that the client sent
     let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     let text = text.strip_prefix(QUERY).unwrap_or(text);
     let Some((found, expected)) = text.rsplit_once(", expected ") else {

@@ -58,7 +58,8 @@ pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
     }
 }
 
-/// Returns the name of the API key, which may be in either header. Fails if the key may not make the call.
+/// Returns the name of the API key in `X-ModelRelay-Api-Key` or in the bearer token. Fails if neither is an API key, or
+/// if the key may not make the call.
 fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, RelayError> {
     let headers = request.headers();
     let key = headers.get(API_KEY);

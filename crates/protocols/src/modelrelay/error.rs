@@ -17,7 +17,7 @@ use threadkeep_web::{BEARER, WRONG_BEARER};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No API key, or an unknown key that is not a bearer token.
+    /// The request has neither an API key in `X-ModelRelay-Api-Key` nor a bearer credential.
     #[error("this request requires an API key")]
     Unauthorized,
     /// A bearer credential that is not an API key.

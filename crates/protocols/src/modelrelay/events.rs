@@ -1,8 +1,8 @@
 //! Streams the events of a run, as lines or as server-sent events.
 //!
-//! A stream begins with event 1, `run_started`, and ends with event 2, which reports the end of the run. Clients fail
-//! on unknown event types. `?include=state` adds events for changes to the run's keys and tasks. These events are
-//! numbered separately, also starting at 1.
+//! A stream begins with event 1, `run_started`, and ends with event 2, which reports the end of the run. Events for
+//! changes to the run's keys and tasks are sent only with `?include=state`, because clients fail on unknown events.
+//! These events are numbered separately, also starting at 1.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,12 +25,13 @@ use threadkeep_service::{Run, RunStatus, ServiceError};
 
 /// Interval at which a waiting stream reads its run.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Maximum number of state events in memory. Each event may contain a whole task list.
+/// Maximum number of state events in memory. The number is low, because each event may contain a whole task list.
 const STATE_EVENTS_MAX: usize = 16;
 /// How long the store may fail before the stream is cut.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reasons to cut a connection before its run ends. A normal end of the stream would mean that the run has ended.
+/// Reasons to cut a connection before its run ends. The connection is cut, because clients take a normal end of the
+/// stream to mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error("the server stops")]
@@ -44,8 +45,8 @@ struct Feed {
     run: Run,
     query: EventQuery,
     queue: VecDeque<Line>,
-    /// The next state events, rendered one at a time. The worker's other tasks run in between, because rendering a
-    /// large task list is slow.
+    /// The next state events. Rendered one at a time, so that the worker's other tasks can run in between, because
+    /// rendering a large task list is slow.
     state_items: VecDeque<StoredItem>,
     /// True if the stream ends after the queued events.
     is_ending: bool,
@@ -129,7 +130,7 @@ impl Feed {
         }
     }
 
-    /// Queues new events of the run. Returns whether there is an event to send or the stream has ended.
+    /// Queues new events of the run. Returns false if the stream must wait for further events.
     async fn fill(&mut self) -> Result<bool, Cut> {
         if self.query.seq < STARTED_SEQ {
             self.query.seq = STARTED_SEQ;
@@ -162,7 +163,7 @@ impl Feed {
         let id = self.run.id;
         let items = self.relay.runs.told(id, after, STATE_EVENTS_MAX).await?;
         let Some(last) = items.last() else {
-            // newer events have replaced the requested ones, and the next read finds them
+            // the history has dropped the requested events, so the stream skips them
             self.query.state_seq = Some(self.run.last_event_seq);
             return Ok(true);
         };

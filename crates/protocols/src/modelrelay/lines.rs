@@ -1,4 +1,5 @@
-//! Renders the events of a run as ASCII lines. Clients fail on a multi-byte character that is split between two reads.
+//! Renders the events of a run as ASCII lines, because clients fail on a multi-byte character that is split between two
+//! reads.
 
 use std::fmt::Write;
 

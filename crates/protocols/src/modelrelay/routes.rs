@@ -10,7 +10,7 @@ use super::{
 };
 use crate::frame::frame;
 
-/// Path prefixes. The root serves clients whose base URL has no path.
+/// Path prefixes of all routes. The empty prefix is for clients that use the server's root as their base URL.
 const ROOTS: [&str; 2] = ["/api/v1", ""];
 
 impl ModelRelay {
@@ -105,7 +105,7 @@ fn response_routes(config: &mut ServiceConfig) {
     config.service(at("", "POST").route(web::post().to(responses::create_response)));
 }
 
-/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have a route.
+/// Creates a resource that answers 405 to methods without a route. `allow` lists the methods that have a route.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move || ready(Err::<&str, _>(RelayError::MethodNotAllowed { allow }));
     web::resource(path).default_service(web::to(refused))

@@ -1,4 +1,4 @@
-//! Creates, reads and ends runs on behalf of the program that executes them.
+//! Creates, reads and ends runs for the program that executes the runs.
 
 use actix_web::HttpResponse;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::object::Object;
 use threadkeep_domain::Json;
 use threadkeep_service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
 
-/// Maximum size of a workflow's name, and of each string in an error.
+/// Maximum size in bytes of a workflow name, and of the message and the code of an error.
 const TEXT_MAX_BYTES: usize = 4_096;
 const HASH_DIGITS: usize = 64;
 
@@ -144,7 +144,7 @@ impl NewRun {
         })
     }
 
-    /// Returns the given hash, or the hash of the text that defines the plan.
+    /// Returns the plan hash in the request or, if absent, the hash of the spec or the workflow id.
     fn plan_hash(&self) -> Result<String, RelayError> {
         let Some(hash) = &self.plan_hash else {
             let spec = self.spec.as_deref().map(RawValue::get);
@@ -183,7 +183,7 @@ impl End {
     }
 }
 
-/// Converts outputs to an object. A value of any other type becomes the member `output`.
+/// Converts a run's output to an object. If the output is not an object, it becomes the member `output`.
 fn outputs(output: &RawValue) -> Json {
     let json = output.get();
     if json.starts_with('{') {

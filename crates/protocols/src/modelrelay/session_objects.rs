@@ -86,7 +86,7 @@ pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// Renders a message from its stored members and the members that the store adds.
+/// Renders a message: the members from the client, and the id, sequence number and time from the store.
 pub(super) fn message_object(message: &StoredItem) -> String {
     let id = &message.id;
     let seq = message.seq;

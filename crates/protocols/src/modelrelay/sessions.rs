@@ -21,8 +21,10 @@ struct Patch {
     metadata: SessionMetadata,
 }
 
-/// The body of `POST /sessions/{id}/clear`. In the original API, the route has no body and only removes the messages.
-/// `tool_state` also removes keys and tasks. With `keep_unfinished`, nothing is removed if any task is not completed.
+/// The body of `POST /sessions/{id}/clear`, which removes the messages of a session.
+///
+/// If `tool_state` is true, the route also removes keys and tasks. If `keep_unfinished` is true and a task is not
+/// completed, nothing is removed. In the original API, the route has no body.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClearingBody {

@@ -15,7 +15,7 @@ use threadkeep_domain::scope::{Scope, ScopeId};
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome, Tool};
 
-/// Maximum number of calls in a request. No model requests that many calls at a time.
+/// Maximum number of calls in a request. Models never request that many calls in one answer.
 const CALLS_MAX: usize = 128;
 
 #[derive(Deserialize)]
@@ -44,7 +44,8 @@ struct Function {
 }
 
 /// `POST /tool-calls`. The original API does not have this route, because the original server calls the tools itself.
-/// Without a context, the tools' state is lost after the answer.
+///
+/// If the request does not name a state handle, session or run, the tools' state is discarded after the answer.
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
@@ -127,7 +128,7 @@ impl ToolCall {
 
 impl Named<'_> {
     fn result(&self, outcome: Outcome) -> Value {
-        // returns the canonical name, because the name in the call may contain dots, which function-calling APIs reject
+        // returns the canonical name, because the name in the call may contain dots, which model APIs reject
         let name = self.tool.map_or(self.name, |tool| tool.as_str());
         match outcome {
             Outcome::Result(result) => {

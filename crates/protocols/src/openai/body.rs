@@ -9,7 +9,7 @@ use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
-/// Number of nesting levels around an item: the list that contains the items.
+/// Number of nesting levels between the body and an item. The only such level is the list of items.
 const AROUND: usize = 1;
 
 pub(super) struct ObjectBody(Json);
@@ -27,7 +27,7 @@ impl ObjectBody {
         object.map(Self)
     }
 
-    /// Returns a copy with new values for `members`. The new values must not be objects or arrays.
+    /// Returns a copy of the body with new values for `members`. The new values must not be objects or arrays.
     pub(super) fn with(&self, members: &[(&'static str, &str)]) -> Self {
         let edits = members.iter().map(|&(name, json)| Edit { name, json });
         let edits: Vec<_> = edits.collect();
@@ -38,7 +38,7 @@ impl ObjectBody {
         self.given("metadata").map(read_metadata).transpose()
     }
 
-    /// Returns the metadata that replaces all existing metadata. Null removes all metadata.
+    /// Returns the metadata that replaces all existing metadata, or an empty object if the field is null.
     pub(super) fn new_metadata(&self) -> Result<Json, Fault> {
         match member(self.0.as_str(), "metadata") {
             Some("null") => Ok(Json::empty_object()),
@@ -47,7 +47,7 @@ impl ObjectBody {
         }
     }
 
-    /// Returns the items, or an empty list if the body has none.
+    /// Returns the items, or an empty list if the body does not contain `items`.
     pub(super) fn items(&self, request: Option<IdempotencyKey>) -> Result<Vec<HistoryItem>, Fault> {
         let items = self.given("items");
         items.map_or(Ok(Vec::new()), |items| read_items(items, request))

@@ -69,7 +69,7 @@ pub(super) async fn delete_conversation(
     }
 }
 
-/// Returns the thread of a conversation. Fails if the conversation does not exist.
+/// Returns the thread that stores a conversation. Fails if the conversation does not exist.
 pub(super) async fn find(request: &OpenAiRequest, id: &ThreadId) -> Result<Thread, OpenAiError> {
     let found = request.protocol.threads.get_thread(id).await;
     let found = found.map_err(OpenAiError::unchanged)?;

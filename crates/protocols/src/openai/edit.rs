@@ -1,4 +1,4 @@
-//! Edits JSON objects as text, to preserve all other members, the order of members, and exact numbers.
+//! Edits JSON objects as text, which preserves exact numbers, the order of members, and members that are not edited.
 
 use threadkeep_domain::{is_named, members};
 

@@ -52,8 +52,8 @@ impl Framed for OpenAi {
     }
 }
 
-/// Returns whether the client should retry, or `None` to leave the decision to the client. After a store outage, the
-/// client should not repeat a write that may have taken effect, unless the server can detect repeats.
+/// Returns whether the client should retry, or `None` if the client should decide. After a store outage, the client
+/// should repeat a write that may have taken effect only if the server can detect repeats.
 fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
     let error = response.response().error();
     let error = error.and_then(|error| error.as_error::<OpenAiError>());

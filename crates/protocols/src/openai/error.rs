@@ -1,5 +1,5 @@
-//! Errors in the clients' format: `{"error":{"message","type","param","code"}}`. The status is never 409, because the
-//! clients retry requests with that status.
+//! Errors in the format of OpenAI's clients: `{"error":{"message","type","param","code"}}`. The status is never 409,
+//! because the clients automatically retry requests that fail with status 409.
 
 use std::sync::Arc;
 
@@ -40,13 +40,13 @@ pub enum OpenAiError {
     /// The previous response is not stored, or never existed.
     #[error("Previous response with id '{0}' not found.")]
     NoPreviousResponse(String),
-    /// The request asks for items after an item that was never in the conversation.
+    /// The item in the query parameter `after` was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
     /// A model response that ended without an answer.
     #[error("{0}")]
     Response(Arc<ResponseError>),
-    /// A failed model response. Its message may come from an upstream, so only the caller may see it.
+    /// A failed model response. Logs omit the message, which may quote the upstream and is meant only for the caller.
     #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
         failure: Failure,
@@ -123,7 +123,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// Converts the error of a request that runs a response, because such requests have additional error codes.
+    /// Converts the error of a request for a model response. Invalid JSON has its own error code in such requests.
     pub(super) fn of_response_request(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -144,12 +144,12 @@ impl OpenAiError {
         (row.code.unwrap_or("server_error"), row.message)
     }
 
-    /// Returns whether a retry can succeed, although the status of the error suggests otherwise.
+    /// Returns whether a retry can succeed, even though clients by default do not retry the status of this error.
     pub(super) fn is_temporary(&self) -> bool {
         matches!(self, Self::Response(error) if matches!(**error, ResponseError::Locked { .. }))
     }
 
-    /// Returns whether a response may already have run calls that a repeated request would run again.
+    /// Returns whether the model response may already have run tool calls, which a repeated request would run again.
     pub(super) fn may_have_run_calls(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
@@ -356,7 +356,7 @@ fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static st
 
 fn row_of(error: &ApiError) -> Row {
     let problem = error.problem();
-    // `turn_taken` becomes 503, because clients retry a 503 but not a 400, and the turn (the thread's lease) ends soon
+    // `turn_taken` becomes 503, because clients retry a 503 but not a 400, and the turn (a thread's lease) ends soon
     let (status, kind, code) = match (problem.status, problem.code) {
         (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
         (StatusCode::UNAUTHORIZED, _) => {

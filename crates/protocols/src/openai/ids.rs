@@ -9,7 +9,7 @@ const DIGEST_BYTES: usize = 24;
 const CONVERSATION: &str = "conv_";
 const THREAD: &str = "thrd_";
 
-/// Returns the thread of a conversation, or `None` if the conversation id is invalid.
+/// Returns the id of the thread that stores a conversation, or `None` if the conversation id is invalid.
 pub(super) fn thread_of(conversation: &str) -> Option<ThreadId> {
     let rest = conversation.strip_prefix(CONVERSATION)?;
     format!("{THREAD}{rest}").parse().ok()
@@ -20,8 +20,8 @@ pub(super) fn conversation_of(id: &ThreadId) -> String {
     format!("{CONVERSATION}{}", id.strip_prefix(THREAD).unwrap_or(id))
 }
 
-/// Generates an item id. If the request has an idempotency key, a repeated request gets the same id at the same index.
-/// Otherwise, the id is random.
+/// Generates the id of the item at `index`. If the request has an idempotency key, repeats of the request get the same
+/// id. Otherwise, the id is random.
 pub(super) fn item_id(kind: &str, request: Option<IdempotencyKey>, index: usize) -> ItemId {
     let digits: [u8; DIGEST_BYTES] = match request {
         Some(IdempotencyKey { digest, request }) => {

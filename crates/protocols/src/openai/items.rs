@@ -95,7 +95,7 @@ pub(super) async fn delete_item(request: OpenAiRequest) -> Result<HttpResponse, 
     let thread = find(&request, &id).await?;
     let item = request.item().ok_or(OpenAiError::NoSuchItem)?;
     let options = WriteOptions {
-        // without the precondition, a removal would recreate a thread that has just ended
+        // a removal creates the thread if it is missing, so the precondition rejects a thread that has just ended
         precondition: Some(Precondition::Life(thread.stamp.life)),
         ..request.options()?
     };

@@ -1,8 +1,8 @@
-//! The kinds of items that the server interprets. Items of other kinds are only stored.
+//! The kinds of items that the server interprets. Items of any other kind are stored without being interpreted.
 
 /// A reference to an item that is stored elsewhere.
 pub(super) const ITEM_REFERENCE: &str = "item_reference";
-/// The kind of a message, including an item with a role but no type.
+/// The kind of a message. An item with a role but no type is also a message.
 pub(super) const MESSAGE: &str = "message";
 
 /// Prefixes of generated ids.
@@ -33,7 +33,7 @@ pub(super) fn prefix(kind: &str) -> &'static str {
     found.map_or("item_", |(_, prefix)| prefix)
 }
 
-/// Returns whether the server adds the status `completed` to items of this kind that have no status.
+/// Returns whether items of this kind get the status `completed` if the client sends them without a status.
 pub(super) fn is_completed(kind: &str) -> bool {
     matches!(kind, MESSAGE | "function_call" | "function_call_output")
 }

@@ -5,8 +5,8 @@ use threadkeep_domain::{Json, members};
 const PAIRS_MAX: usize = 16;
 const KEY_MAX_CHARS: usize = 64;
 const VALUE_MAX_CHARS: usize = 512;
-/// Maximum size of metadata. A character that is written as two escapes takes 12 bytes. Quotes, colon and comma add 6
-/// bytes to each pair.
+/// Maximum size of metadata in bytes. A character that is written as two escapes takes 12 bytes. Each pair also has
+/// four quotes, a colon and a comma.
 pub(super) const MAX_BYTES: u64 =
     (PAIRS_MAX * (12 * (KEY_MAX_CHARS + VALUE_MAX_CHARS) + 6) + 2) as u64;
 

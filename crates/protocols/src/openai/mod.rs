@@ -1,8 +1,8 @@
-//! The conversations, responses and models APIs of `OpenAI`'s clients, at `/v1` and `/openai/v1`.
+//! The conversations, responses and models APIs for `OpenAI`'s clients, at `/v1` and `/openai/v1`.
 //!
-//! The conversation `conv_<x>` is the thread `thrd_<x>`, with the same metadata. The items of a conversation are the
-//! thread's history. Responses exist only if models are configured. Items are edited as text, to preserve exact
-//! numbers, unknown members, and the order of members.
+//! The conversation `conv_<x>` is the thread `thrd_<x>`, with the same metadata. The thread's history contains the
+//! items of the conversation. Responses exist only if models are configured. Items are edited as text, which preserves
+//! exact numbers, unknown members, and the order of members.
 
 mod body;
 mod conversations;

@@ -9,7 +9,7 @@ use threadkeep_domain::{IdempotencyKey, Json, elements, is_named, members};
 /// Maximum number of items in a request.
 const ITEMS_MAX: usize = 20;
 
-/// The members of an item that the server reads. Null counts as absent.
+/// The members of an item that the server reads. A member that is null counts as absent.
 #[derive(Default)]
 struct Members<'a> {
     kind: Option<&'a str>,
@@ -51,8 +51,8 @@ fn read_item(
     })
 }
 
-/// Reads an item, and adds missing members, including an id for the item's kind. `at` is the item's path in error
-/// messages.
+/// Reads an item and adds missing members. `make_id` generates the id for an item of the given kind. `at` is the path
+/// of the item in error messages.
 pub(super) fn complete_item(
     item: &str,
     at: &str,
@@ -133,7 +133,7 @@ impl<'a> Members<'a> {
         found
     }
 
-    /// Converts a message's content from text to a list. Returns `None` if the content already is a list.
+    /// Converts a message's content from a string to a list. Returns `None` if the content is already a list.
     fn message_content(&self, path: &impl Fn(&str) -> String) -> Result<Option<String>, Fault> {
         let role = self.role.ok_or_else(|| Fault::missing(path(".role")))?;
         let role = string(role, &path(".role"))?;

@@ -11,7 +11,7 @@ use threadkeep_domain::scope::{HistoryItem, StoredItem};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::{json_text, mark_replay};
 
-/// Maximum total size of the items on a page. A larger item is returned on a page of its own.
+/// Maximum total size in bytes of the items on a page. An item that is larger is returned alone on a page.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
 
 pub(super) fn conversation(id: &ThreadId, thread: &Thread) -> String {
@@ -27,8 +27,8 @@ pub(super) fn deleted(id: &ThreadId) -> String {
     format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
 }
 
-/// Renders a history item. Clients of other APIs may have added JSON values that are not items. Such a value becomes a
-/// member of a new item.
+/// Renders a history item. Clients of other APIs may have added JSON values that are not valid items. Such a value is
+/// rendered as the member `value` of an item with the type `history_item`.
 pub(super) fn item(stored: &StoredItem) -> Cow<'_, str> {
     let value = stored.value.as_str();
     let id = quoted(stored.id.as_str());
@@ -59,7 +59,7 @@ pub(super) fn added(items: &[HistoryItem]) -> String {
     list(texts.collect(), false)
 }
 
-/// Renders a page of up to `limit` items. If `items` has more than `limit` elements, another page follows.
+/// Renders a page of up to `limit` items. Sets `has_more` if `items` contains items that are not on the page.
 pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     let mut bytes = 0;
     let mut shown = Vec::with_capacity(limit.min(items.len()));

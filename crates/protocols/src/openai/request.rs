@@ -23,7 +23,7 @@ use threadkeep_service::WriteOptions;
 /// Indexes of segments in the path `/v1/conversations/{conversation}/items/{item}`.
 const ID_INDEX: usize = 3;
 const ITEM_INDEX: usize = 5;
-/// Prefix of paths below the base URL `/openai/v1`. Such paths have one more segment than paths below `/v1`.
+/// Start of paths below the base URL `/openai/v1`. Such paths have one more segment than paths below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -32,13 +32,13 @@ const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count
 
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request that opens a socket. Each message on the socket is handled as part of that request.
+/// A request that opens a WebSocket. Each message on the WebSocket is handled as part of that request.
 pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
 pub(crate) struct Sender {
     /// The name of the API key.
     pub(super) key: Arc<str>,
-    /// True if the request is a message on a socket. Headers that identify repeated requests do not apply to messages.
+    /// True if the request is a message on a WebSocket. Headers that identify repeats do not apply to messages.
     pub(super) is_message: bool,
 }
 
@@ -60,7 +60,7 @@ impl OpenAiRequest {
         Ok(id)
     }
 
-    /// Returns the item in the path, or `None` if the id is invalid.
+    /// Returns the item id in the path, or `None` if the id is invalid.
     pub(super) fn item(&self) -> Option<ItemId> {
         self.part(ITEM_INDEX)?.parse().ok()
     }
@@ -81,8 +81,8 @@ impl OpenAiRequest {
         self.protocol.responses.as_ref().ok_or(unknown)
     }
 
-    /// Returns a keyed hash of the caller and its idempotency key, or `None` if there is no key. A repeated request
-    /// gets the same hash.
+    /// Returns a keyed hash of the caller's name and the idempotency key, or `None` if there is no key. A repeated
+    /// request gets the same hash.
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
         if self.caller.is_message {
             return Ok(None);
@@ -132,7 +132,7 @@ impl OpenAiRequest {
         self.request.extensions_mut().insert(About(id));
     }
 
-    /// Returns the number of the last stream event that the caller has received.
+    /// Returns `Last-Event-ID`: the sequence number of the last stream event that the caller has received.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.request.headers().get(LAST_EVENT_ID)?.to_str().ok()
     }

@@ -118,7 +118,7 @@ fn response_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// Creates a resource that answers 405 to any method without a route. `allow` lists the methods that have a route.
+/// Creates a resource that answers 405 to methods without a route. `allow` lists the methods that have a route.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

@@ -1,4 +1,4 @@
-//! Reads bodies. Unknown members are ignored, because apps can add their own members. Null counts as absent.
+//! Reads request bodies. Ignores unknown members, because apps can add their own. Null members count as absent.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use threadkeep_http::{
 };
 use threadkeep_web::ApiError;
 
-/// Number of nesting levels around a value: the body and the metadata.
+/// Number of nesting levels that contain a metadata value: the body and the metadata object.
 const AROUND: usize = 2;
 
 #[derive(Deserialize)]

@@ -14,14 +14,14 @@ const CHANNEL: &str = "channel:";
 
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// A caller with the API key of this name. Such a caller may act for any owner.
+    /// A caller with an API key. The string is the key's name. Such a caller may act for any owner.
     BackEnd(Arc<str>),
     /// A user. Users may access only their own threads.
     User(Owner),
 }
 
 impl Caller {
-    /// Identifies the caller: an API key with the required right, or an owner.
+    /// Identifies the caller by an API key with the required right, or as a user.
     pub(super) fn of(request: &HttpRequest, api: &Api) -> Result<Self, UseAgentError> {
         let refusal = match key_for(request, api) {
             Ok(key) => return Ok(Self::BackEnd(key.name)),
@@ -76,8 +76,8 @@ impl Caller {
         }
     }
 
-    /// Checks that the caller may use a thread. Users may not use threads without an owner, because a thread's name is
-    /// not a secret.
+    /// Checks that the caller may use a thread. Users may not use threads without an owner, because thread names are
+    /// not secret and any user could then use such a thread.
     pub(super) fn check(&self, thread: &Thread) -> Result<(), ServiceError> {
         match self {
             Self::User(own) if thread.owner.as_ref() != Some(own) => {

@@ -1,4 +1,4 @@
-//! Errors in the client's format: `{"error":{"code","message"}}`, with the same statuses and codes as `/v1`.
+//! Errors in the `use-agent` client's format: `{"error":{"code","message"}}`, with the statuses and codes of `/v1`.
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -33,7 +33,7 @@ impl<E: Into<ApiError>> From<E> for UseAgentError {
 }
 
 impl UseAgentError {
-    /// Returns the error for a caller that names a different owner, or a thread of a different owner.
+    /// Returns the error for a caller that names a different user, or a thread that belongs to a different user.
     pub(super) fn not_the_owner() -> Self {
         ServiceError::from(Refusal::NotTheOwner).into()
     }

@@ -6,9 +6,9 @@ use threadkeep_web::ApiError;
 /// Default and maximum number of threads per page.
 const LIMIT: usize = 20;
 const LIMIT_MAX: u64 = 100;
-/// Maximum offset. To find a page, the server reads all threads before it.
+/// Maximum offset. To find a page by its offset, the server reads all threads before the page.
 const OFFSET_MAX: u64 = 10_000;
-/// Maximum `limit` for the messages of a thread. Without a limit, all messages are returned.
+/// Maximum `limit` for the messages of a thread. If `limit` is absent, all messages are returned.
 const MESSAGES_MAX: u64 = 1_000;
 
 /// `?userId=|channelKey=&limit=&offset=|cursorTimestamp=&cursorId=`.
@@ -36,7 +36,7 @@ impl ListQuery {
         self.limit.unwrap_or(LIMIT)
     }
 
-    /// Returns the start of the page. A cursor with both parts takes precedence over an offset.
+    /// Returns the start of the page. If the query has both a cursor timestamp and a cursor id, the offset is ignored.
     pub(super) fn start(&self) -> Result<PageStart, ApiError> {
         match (&self.cursor_timestamp, &self.cursor_id) {
             (Some(timestamp), Some(id)) => Ok(PageStart::After {

@@ -55,7 +55,7 @@ fn of_agent(item: &StoredItem, value: &str) -> Option<Message> {
     Some(Message { id, json })
 }
 
-/// Returns the first id found in `objects`, or else the item's id.
+/// Returns the first non-empty `id` member of `objects`, or the item's id if all are empty or missing.
 fn id(item: &StoredItem, objects: &[&str]) -> String {
     let own = objects.iter().find_map(|object| {
         let id = member(object, "id")?;

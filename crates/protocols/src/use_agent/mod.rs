@@ -1,9 +1,9 @@
-//! The thread routes of `@inngest/use-agent`, `AgentKit`'s React hooks.
+//! The thread routes for `@inngest/use-agent`, `AgentKit`'s React hooks.
 //!
-//! The client's `DefaultHttpTransport` needs only the server's URL as `baseURL`. The client generates thread ids, so
-//! `POST` accepts them. A name that is not a thread id is hashed to a thread id. The TypeScript package's history for
-//! `AgentKit` uses the same rule, and therefore writes to the same threads. A thread belongs to the user that the
-//! client names. The metadata of a thread contains the app's id and title under `agentkit`.
+//! The client's `DefaultHttpTransport` needs only the server's URL as `baseURL`. The client generates thread names, so
+//! `POST` accepts a name. A name that is not a thread id is hashed to a thread id. The TypeScript package hashes names
+//! in the same way, so its history for `AgentKit` writes to the same threads. A thread belongs to the user that the
+//! client names. The metadata of a thread contains the thread's name and title under `agentkit`.
 
 mod bodies;
 mod caller;

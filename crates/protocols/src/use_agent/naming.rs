@@ -5,8 +5,8 @@ use sha2::{Digest, Sha256};
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ConversationLabel;
 
-/// Length-prefixed namespace for hashed names, the same as in `threadIdFor` of the TypeScript package. This protocol
-/// and the package's history for `AgentKit` therefore derive the same ids.
+/// Length-prefixed namespace for hashed names. `threadIdFor` of the TypeScript package uses the same namespace, so the
+/// package's history for `AgentKit` and this protocol derive the same thread ids.
 const SPACE: &str = "8:agentkit";
 const DIGEST_BYTES: usize = 24;
 const NAME_MAX_BYTES: usize = 256;
@@ -29,7 +29,7 @@ pub(super) fn thread_id_of(name: &str) -> Option<ThreadId> {
         .ok()
 }
 
-/// Returns the app's id for a thread, and the title. Ignores an id that maps to a different thread.
+/// Returns a thread's name and title. If the stored name belongs to a different thread, the name is the thread's id.
 pub(super) fn label(id: &ThreadId, metadata: &Json) -> ConversationLabel {
     let name = text_at(metadata, "id").filter(|name| thread_id_of(name) == Some(*id));
     ConversationLabel {
@@ -49,7 +49,7 @@ pub(super) fn title_of(metadata: &Json) -> Option<String> {
     Some(title.chars().take(TITLE_MAX_CHARS).collect())
 }
 
-/// Builds a metadata patch that sets the given names. An empty title removes the title.
+/// Builds a metadata patch that sets the given name and title. A blank title removes the existing title.
 pub(super) fn patch(name: Option<&str>, title: Option<&str>) -> Json {
     let mut names = serde_json::Map::new();
     if let Some(name) = name {

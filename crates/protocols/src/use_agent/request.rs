@@ -20,7 +20,7 @@ impl UseAgentRequest {
         &self.protocol.api
     }
 
-    /// Returns a service for the threads that the caller may use, and for threads without an owner.
+    /// Returns a service that gives a user access only to the user's own threads and to threads without an owner.
     pub(super) fn threads(&self) -> Cow<'_, ThreadService> {
         self.api().threads_for(&self.caller.behalf())
     }
@@ -45,7 +45,7 @@ impl UseAgentRequest {
         Ok((name.into_owned(), id))
     }
 
-    /// Returns the thread for a name, and records that the request is about that thread.
+    /// Returns the id of the thread with this name, and records that the request is about that thread.
     pub(super) fn thread_of(&self, name: &str) -> Result<ThreadId, UseAgentError> {
         let id = thread_id_of(name).ok_or(UseAgentError::ThreadName)?;
         self.request.extensions_mut().insert(About(id));

@@ -16,7 +16,7 @@ use threadkeep_store::Destroyed;
 
 /// Default lifetime of a thread after its last use.
 const TTL: Duration = Duration::from_secs(30 * 86_400);
-/// Maximum number of attempts if other clients create and end the thread concurrently.
+/// Maximum number of attempts if other clients create or end the thread at the same time.
 const ATTEMPTS: usize = 5;
 const FIRST_VERSION: u64 = 1;
 
@@ -62,7 +62,7 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Adds the owner and names to an existing thread if they are missing.
+/// Adds the owner, name and title to an existing thread if they are missing.
 async fn adopt(
     request: &UseAgentRequest,
     id: &ThreadId,
@@ -83,7 +83,7 @@ async fn adopt(
         let is_new = name.is_some() || title.is_some();
         let metadata = is_new.then(|| merge_json(Some(metadata), &patch(name, title)));
         let owner = thread.owner.is_none().then(|| owner.clone());
-        // a request with an idempotency key always writes, because the write stores the answer for repeats
+        // a request with an idempotency key always writes, because the write stores the answer for repeated requests
         let is_change = is_new || owner.is_some() || options.idempotency.is_some();
         Ok(match is_change {
             true => ThreadChange::Write { metadata, owner },
@@ -133,7 +133,7 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
     Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
 }
 
-/// Returns the changed metadata, or `None` if nothing changes. The app's id for the thread is preserved.
+/// Returns the new metadata, or `None` if the body contains neither metadata nor a title.
 fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
     let change = body.metadata.as_ref();
     let mut new = change.map(|change| merge_json(Some(metadata), change));
@@ -161,7 +161,7 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
     Err(ServiceError::from(Refusal::Changed).into())
 }
 
-/// Ends a thread. If the caller is a user, fails if the thread was ended and re-created after its owner was checked.
+/// Ends a thread. For a user, first checks the owner. Fails if the thread is ended and re-created after that check.
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,

@@ -40,7 +40,7 @@ impl UseAgent {
         Ok(())
     }
 
-    /// Returns `given`, or else a title derived from the messages of the thread.
+    /// Returns `given`, or a title that is derived from the thread's messages if `given` is `None`.
     pub(super) async fn title_or(
         &self,
         given: Option<String>,
@@ -75,7 +75,7 @@ fn derive_title(value: &str) -> Option<String> {
 
 /// Returns the text of a user message. `value` may be truncated.
 fn content(value: &str) -> Option<Cow<'_, str>> {
-    // values are cut at a character boundary, so a truncated value can be up to three bytes shorter than the limit
+    // a truncated value can be up to three bytes shorter than the limit, because values are cut between characters
     if value.len() + 4 > PREVIEW_BYTES_MAX {
         return cut_content(value).map(Cow::Owned);
     }
@@ -84,7 +84,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(content).ok().map(Cow::Owned)
 }
 
-/// Finds the text in a truncated value. Quotes in strings are escaped, so only a member name matches `MEMBER`.
+/// Finds the text in a truncated value. `MEMBER` matches only a member name, because quotes in strings are escaped.
 fn cut_content(value: &str) -> Option<String> {
     const MEMBER: &str = r#""content":""#;
     let (before, content) = value.split_once(MEMBER)?;
@@ -92,7 +92,7 @@ fn cut_content(value: &str) -> Option<String> {
     if !is_of_user {
         return None;
     }
-    // the limit leaves room for the longest title: 80 surrogate pairs, which take 960 bytes when escaped
+    // this limit is enough for the longest title: 80 surrogate pairs, which take 960 bytes when escaped
     let mut quoted = String::from("\"");
     let mut rest = content;
     while !rest.is_empty() && !rest.starts_with('"') && quoted.len() < 2_048 {
@@ -105,7 +105,7 @@ fn cut_content(value: &str) -> Option<String> {
     serde_json::from_str(&quoted).ok()
 }
 
-/// Returns the size of the first character or escape in bytes. A surrogate pair counts as one character.
+/// Returns the size in bytes of the first character or escape. An escaped surrogate pair counts as one character.
 fn escape_bytes(text: &str) -> usize {
     let is_high = |digits: &str| {
         u32::from_str_radix(digits, 16).is_ok_and(|unit| (0xd800..0xdc00).contains(&unit))

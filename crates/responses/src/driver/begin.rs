@@ -23,10 +23,10 @@ use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
 /// Interval at which to check whether a response in a different process has ended.
 const POLL_EVERY: Duration = Duration::from_millis(250);
-/// Retention of an open response after its last write. Long enough for the sweep to find a response whose driver has
-/// stopped.
+/// How long an unfinished response is retained after its last write. Long enough for the periodic sweep to find a
+/// response that no longer has a driver.
 const OPEN_RETENTION: Duration = Duration::from_secs(86_400);
-/// Maximum size in bytes of a request that is sent with the first attempt.
+/// Maximum size in bytes of a request that is sent before a probe has shown that the response can begin.
 const INLINE_REQUEST_MAX_BYTES: usize = 65_536;
 
 pub(crate) enum Opened {
@@ -46,7 +46,7 @@ impl Driver<'_> {
         self.reserve(request.len())?;
         let limits = &self.shared.limits;
         let is_large = request.len() > INLINE_REQUEST_MAX_BYTES;
-        // a probe finds out whether the response can begin, without sending the request
+        // a probe checks whether the response can begin, but does not send the request, which may be large
         let mut is_probe = is_large;
         loop {
             let begin = BeginResponse {
@@ -160,8 +160,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Deletes a response that has had no effect. Fails with [`Stop::Lost`] if the response has ended or belongs to a
-    /// different driver.
+    /// Deletes a response that has not had any effect. Fails with [`Stop::Lost`] if the response has ended or belongs
+    /// to a different driver.
     pub(crate) async fn withdraw(&self) -> Result<(), Stop> {
         let end = EndResponse {
             token: Some(self.token),
@@ -177,14 +177,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns how a response ended before it was deleted. Fails if a different process ended it.
+    /// Returns how a deleted response had ended. Fails if a different process ended the response.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.slot.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits until a response that a different driver runs has ended. Never begins the response itself, because a
-    /// response that was deleted after it ended would then run again.
+    /// Waits until a different driver has ended the response. Never begins the response itself, because that would run
+    /// the response again if it has ended and been deleted.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -205,7 +205,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the response has ended, or until `left`, the remaining time of its driver's lease, has elapsed.
+    /// Waits until the response has ended, but at most for `left`, the remaining time of its driver's lease.
     async fn wait_for_end(&self, left: Duration) -> Result<(), ResponseError> {
         self.wait_for_end_of(&self.id, left).await
     }

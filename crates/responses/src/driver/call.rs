@@ -15,7 +15,7 @@ use threadkeep_domain::scope::Scope;
 use threadkeep_domain::{Json, Refusal, member};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
 
-/// Maximum number of attempts to write a call while other writers change its scope.
+/// Maximum number of attempts to write a call's effect if other writers change the same state at the same time.
 const ATTEMPTS: usize = 64;
 
 impl Driver<'_> {
@@ -63,7 +63,7 @@ impl Driver<'_> {
         self.record(run, index, call, &busy, None).await
     }
 
-    /// Returns an error message for the model if a call exceeds the limit.
+    /// Returns an error message for the model if the call exceeds the limit on calls per response.
     pub(crate) fn limit_error(
         &self,
         request: &ResponseRequest,
@@ -73,7 +73,7 @@ impl Driver<'_> {
         (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
     }
 
-    /// Returns the state tool of a call, or an error message for the model if the server has no such tool.
+    /// Returns the state tool that a call names, or an error message for the model if the call cannot be run.
     fn tool_of(&self, request: &ResponseRequest, call: &PendingCall) -> Result<Tool, String> {
         if let Some(error) = self.limit_error(request, call) {
             return Err(error);
@@ -102,7 +102,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Computes the result of a call, and the write that applies its effect.
+    /// Computes the result of a call, and the write that would apply the call's effect.
     async fn evaluate(
         &self,
         run: &mut Run,
@@ -150,7 +150,7 @@ impl Driver<'_> {
         self.record_item(run, (index, tool), item, write).await
     }
 
-    /// Writes the journal entry of a call, together with the call's item and effect. `tool` is `None` if the model
+    /// Writes the journal entry for a call, together with the call's item and effect. `tool` is `None` if the model
     /// called an unknown tool.
     pub(crate) async fn record_item(
         &self,

@@ -1,4 +1,4 @@
-//! Ends responses: adds their items to the conversation, and stores the answer.
+//! Ends responses: adds the input and output items to the conversation, and stores the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,20 +25,20 @@ use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
 
 /// Retention of events after the response has ended.
 pub(crate) const EVENT_RETENTION: Duration = Duration::from_secs(600);
-/// Retention of an ended response that cannot be read later, in addition to the lease. During this time, the driver can
-/// safely retry the write that ended the response.
+/// How long to retain an ended response that clients cannot read later, in addition to the lease. During this time, the
+/// driver can safely retry the write that ended the response.
 const UNREADABLE_RETENTION: Duration = Duration::from_secs(5);
-/// Retention of an ended response that is streamed but cannot be read later. Readers may not have received the last
-/// events yet.
+/// How long to retain an ended response that is streamed but that clients cannot read later. Readers may need this time
+/// to receive the last events.
 const STREAMED_RETENTION: Duration = Duration::from_secs(60);
 
 pub(crate) struct Ending<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) id: &'a ResponseId,
     pub(crate) scope: &'a ScopeId,
-    /// Token of the driver. `None` takes the response away from its driver.
+    /// Token of the driver that ends the response. If `None`, the response is taken away from its driver and ended.
     pub(crate) token: Option<TurnToken>,
-    /// Token of the turn (exclusive lease of the thread), if the caller holds it and the response runs under it.
+    /// Token of the caller's turn (exclusive lease of the thread), if the response runs under that turn.
     pub(crate) lent: Option<TurnToken>,
     pub(crate) request: &'a ResponseRequest,
     pub(crate) course: &'a Course,
@@ -54,7 +54,7 @@ struct ConversationChanges {
 }
 
 impl ConversationChanges {
-    /// Returns the changes as operations on the thread. Returns an empty list unless the thread's state changes.
+    /// Returns the changes as operations on the thread, or an empty list if the thread's state does not change.
     fn operations(&self) -> Vec<Operation> {
         match self.messages.is_empty() {
             true => Vec::new(),
@@ -78,7 +78,7 @@ pub(crate) enum Closing {
 }
 
 impl<'a> Ending<'a> {
-    /// Prepares to end a response without a token. Doing so takes the response away from its driver.
+    /// Prepares to end a response without the driver's token. The driver then loses the response.
     pub(crate) fn of(
         shared: &'a Shared,
         id: &'a ResponseId,
@@ -99,14 +99,14 @@ impl<'a> Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Ends the response and adds its items to the conversation, in one step. A failed response adds items only if it
-    /// has completed a step. If the response has already ended, returns the existing outcome.
+    /// Ends the response and adds its items to the conversation in one atomic write. Adds no items if the response
+    /// failed in its first step. If the response has already ended, returns the existing outcome.
     pub(crate) async fn run(&self, status: Status) -> Result<Outcome, WriteError> {
         let has_effects = !matches!(status, Status::Failed(_)) || self.course.steps > 0;
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        // the window must not contain messages twice, so those that the client resends are omitted
+        // omits messages that the client resends, because the array in the thread's state must not contain them twice
         let known = match self.request.messages {
             Some(_) => self.known_items().await?,
             None => Vec::new(),
@@ -116,7 +116,7 @@ impl Ending<'_> {
         let ended = loop {
             let ended = self.write(status.clone(), Some(&changes)).await;
             match &ended {
-                // clients may resend the output of earlier responses in a changed form
+                // omits known items, because clients may resend the output of earlier responses in a changed form
                 Err(WriteError::Refused(
                     Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
                 )) if !has_omitted_known => {
@@ -147,7 +147,7 @@ impl Ending<'_> {
             Err(WriteError::Refused(refusal)) if ends_context(&refusal) => {
                 self.write(context_ended(), None).await
             }
-            // ends the response even if its items do not fit, because an open response would block all later responses
+            // ends the response even if its items cannot be added, because an open response would block later responses
             Err(WriteError::Refused(_)) => {
                 let failed = failed(
                     FailureCode::Abandoned,
@@ -219,8 +219,8 @@ impl Ending<'_> {
             let responses = &self.shared.responses;
             let ended = responses.end_response(self.id, self.scope, &end, write);
             match ended.await {
-                // If only the session's metadata has changed, retry. If the session's record is still the same, the
-                // response itself has changed.
+                // The response or the session's record has changed. If the record differs from the one in the previous
+                // attempt, retry. Otherwise, the response has changed, so return the error.
                 Err(WriteError::Refused(Refusal::Changed))
                     if record.is_some() && record != earlier => {}
                 ended => {
@@ -234,8 +234,8 @@ impl Ending<'_> {
         }
     }
 
-    /// Reads the session's record. The write that ends the response requires that the record has not changed. Fails if
-    /// the scope has no record, because it is then not a session.
+    /// Reads the session's record. The write that ends the response fails if the record changes in the meantime. Fails
+    /// if the scope does not have a record, because the scope is then not a session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
             access: Access::All,
@@ -271,7 +271,7 @@ impl Ending<'_> {
         }
     }
 
-    /// Returns the changes to the conversation. Omits the input items in `without`.
+    /// Returns the changes to the conversation. Omits input items with an id in `without`.
     fn changes(&self, without: &[ItemId]) -> ConversationChanges {
         let input = self.request.input.iter().filter_map(|item| {
             let id = item.item_id().filter(|id| !without.contains(id))?;
@@ -320,7 +320,7 @@ impl Ending<'_> {
 }
 
 impl Shared {
-    /// Ends a response from outside its driver. Returns how the response ended, or `None` if it is no longer stored.
+    /// Ends a response from outside its driver. Returns the ended response, or `None` if the response is not stored.
     pub(crate) async fn close(
         &self,
         id: &ResponseId,
@@ -366,8 +366,8 @@ impl Shared {
     }
 }
 
-/// Returns the failure for messages that do not fit in the thread's state. The history has its own limit, so their items
-/// may still fit there.
+/// Returns the failure if the messages do not fit in the thread's state. The response's items may nevertheless fit in
+/// the history, which has its own limit.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(
@@ -382,7 +382,7 @@ fn messages_refused(refusal: &Refusal) -> Option<Status> {
     }
 }
 
-/// Returns whether a refusal means that the thread, session, handle or run of a response has ended.
+/// Returns whether a write was rejected because the response's thread, session, state handle or run has ended.
 pub(crate) fn ends_context(refusal: &Refusal) -> bool {
     matches!(
         refusal,

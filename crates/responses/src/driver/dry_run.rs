@@ -1,8 +1,8 @@
 //! Dry runs of tool calls.
 //!
-//! The result of a call depends on its scope, and the result must be stored in the same step as the call's write. The
-//! tool therefore runs against [`DryRunScopes`], which reads the real scopes. Instead of executing a write,
-//! `DryRunScopes` records the write and the scope's version.
+//! The result of a call depends on the state that the call reads, and the result must be stored together with the
+//! call's write. The tool therefore runs against [`DryRunScopes`], which reads the real state. Instead of executing a
+//! write, `DryRunScopes` records the write and the version of the state.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use threadkeep_store::{
     Scopes, StoreError, WriteError,
 };
 
-/// Reads the underlying scopes, and records a write instead of executing it.
+/// Passes reads to the underlying store, and records a write instead of executing it.
 #[derive(Debug)]
 pub(crate) struct DryRunScopes {
     scopes: Arc<dyn Scopes>,
@@ -54,7 +54,7 @@ impl DryRunScopes {
 }
 
 impl RecordedWrite {
-    /// Returns the recorded write. `lent` is the token of the caller's turn (lease of the thread), if any.
+    /// Returns the recorded write. `lent` is the token of the caller's turn (exclusive lease of the thread), if any.
     pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
         ScopeWrite {
             operations: &self.operations,
@@ -71,7 +71,7 @@ impl RecordedWrite {
     }
 }
 
-/// Returns the answer to an operation on a key whose current value is `value`.
+/// Returns the answer to an operation on a key if the key's current value is `value`.
 fn answer(operation: &KvOperation, value: Option<&ScopeValue>) -> Result<KvAnswer, Refusal> {
     Ok(match operation {
         KvOperation::Set { if_absent, .. } => KvAnswer::Set(!if_absent || value.is_none()),
@@ -117,7 +117,7 @@ impl Scopes for DryRunScopes {
         self.scopes.find_item(scope, access, id).await
     }
 
-    /// Records a write instead of executing it. Each operation must have a different key.
+    /// Records a write instead of executing it. The operations must all have different keys.
     async fn write_scope(
         &self,
         scope: &ScopeId,

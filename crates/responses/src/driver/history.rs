@@ -38,8 +38,8 @@ impl Driver<'_> {
         Err(error.into())
     }
 
-    /// Reads and checks the conversation. The scope is reserved for this response, so no other response can add items
-    /// in the meantime.
+    /// Reads and checks the conversation. No other response can add items in the meantime, because the conversation is
+    /// reserved for this response.
     async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, ResponseError> {
         if let Some(after) = run.request.after
             && is_new
@@ -70,7 +70,7 @@ impl Driver<'_> {
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let exchanges = self.shared.window_exchanges(request);
         let earlier = self.shared.earlier(scope, before, exchanges).await?;
-        // the thread ended after the client named it, or the item was removed
+        // the thread has ended, or the last item to read was removed, since the client sent the request
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());
         }
@@ -150,8 +150,8 @@ fn meaning_of(message: &Json) -> [Option<Value>; 3] {
     })
 }
 
-/// Returns whether the item is a message that the client wrote. Messages from models do not count, because clients may
-/// change them before resending them.
+/// Returns whether the item is a message from the client. Messages from models do not count, because clients may resend
+/// them in a changed form.
 fn is_from_client(item: &Json) -> bool {
     let text = |name| member_text(item.as_str(), name);
     text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")

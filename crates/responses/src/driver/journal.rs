@@ -11,8 +11,8 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
 impl Driver<'_> {
-    /// Writes a journal entry and the waiting events, and runs `write`, all in a single step. Then applies the entry,
-    /// or the one that an earlier attempt wrote with the same number.
+    /// Writes a journal entry and the waiting events, and runs `write`, in one atomic step. Then applies the entry, or
+    /// the entry with the same number if an earlier attempt has already written one.
     pub(crate) async fn journal(
         &self,
         run: &mut Run,
@@ -53,7 +53,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Runs an idempotent store call. Retries it after temporary errors until the lease may have expired.
+    /// Runs an idempotent store call. After temporary errors, retries until the driver's lease may have expired.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

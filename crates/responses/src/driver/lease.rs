@@ -8,12 +8,12 @@ use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// Maximum interval between lease renewals. A renewal also checks that the thread exists and that its scope is still
-/// reserved, and extends the thread's lifetime.
+/// Maximum interval between renewals of the driver's lease. A renewal also extends the thread's lifetime, and checks
+/// that the thread exists and is still reserved for the response.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// Time at which the store last accepted a step from this driver. A recent step shows that the driver still has the
-/// response.
+/// Time of the last successful store call of this driver. A recent call shows that the response still belongs to the
+/// driver.
 #[derive(Debug)]
 pub(crate) struct LastStep(Mutex<Instant>);
 
@@ -33,12 +33,12 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Renews the lease at intervals until this driver loses the response. Renews less often while other steps succeed,
-    /// because those steps also detect the loss.
+    /// Renews the lease at intervals until this driver loses the response. Renews less often while other store calls
+    /// succeed, because those calls also detect the loss.
     pub(crate) async fn wait_until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let interval = CHECK_EVERY.min(renew);
-        // the first pause is random: responses that started together would otherwise renew together and slow down Redis
+        // random, because responses that start together would otherwise renew their leases together and slow down Redis
         let mut pause = interval.mul_f64(rand::random());
         let mut renewed_at = Instant::now();
         loop {
@@ -53,7 +53,7 @@ impl Driver<'_> {
                 Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
                 Err(WriteError::Store(_)) => continue,
             }
-            // the read extends the session's lifetime; renewing the lease extends only a thread's lifetime
+            // the read extends the session's lifetime, which renewing the lease does not do
             if context == ResponseContext::Session {
                 let read = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(read.await);
@@ -68,8 +68,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Releases the response so that another driver can take over immediately. If the call fails, another driver can
-    /// take over when the lease expires. Returns whether this driver still had the response.
+    /// Releases the response so that another driver can resume it immediately, or after the lease expires if the call
+    /// fails. Returns whether this driver still had the response.
     pub(crate) async fn release(&self) -> bool {
         let released = self.renew_lease(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {

@@ -31,7 +31,7 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 use threadkeep_service::ServiceError;
 
-/// Interval at which a driver checks that it still has its response.
+/// Interval at which a driver checks that its response still belongs to it.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Pause between retries while the store is failing.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
@@ -111,7 +111,7 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
-                // a driver that has lost only its scope reservation still has the response, and releases it
+                // the release succeeds if the driver has lost only its reservation of the thread, but not the response
                 match self.release().await {
                     true => Err(self.reservation_lost_error(new.request.is_background)),
                     false => self.follow().await,
@@ -141,7 +141,7 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// Returns the error for a response that was released because another caller has reserved its scope.
+    /// Returns the error for a response that was released because another caller has reserved its thread.
     fn reservation_lost_error(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // the sweep resumes the response

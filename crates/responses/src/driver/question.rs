@@ -16,14 +16,14 @@ pub(crate) struct QuestionContext<'a> {
     pub(crate) model: &'a FoundModel,
     pub(crate) history: &'a [Json],
     pub(crate) functions: &'a [Function],
-    /// False if the model must not make calls. The driver then drops any calls that the model makes anyway.
+    /// False if the model must not make calls. The driver then drops calls that the model makes anyway.
     pub(crate) may_call: bool,
     pub(crate) deadline: Instant,
 }
 
 impl Driver<'_> {
-    /// Sends the question to the model, and reports its answer piece by piece. Returns `None` if the response has no
-    /// time left.
+    /// Sends the question to the model, and reports the answer piece by piece. Returns `None` if the response reaches
+    /// its time limit.
     pub(crate) async fn ask(
         &self,
         run: &mut Run,

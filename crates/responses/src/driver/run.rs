@@ -15,7 +15,7 @@ pub(crate) struct Run {
     pub(crate) request: Arc<ResponseRequest>,
     pub(crate) course: Course,
     pub(crate) queue: EventQueue,
-    /// Tool state of a response without a context. The first call creates the state.
+    /// Tool state of a response that is not part of a conversation. The first tool call creates the state.
     pub(crate) scratch: Option<ScratchState>,
 }
 

@@ -1,4 +1,4 @@
-//! Tool state of a response without a context. The state is discarded when the response ends.
+//! Tool state of a response that is not part of a conversation. The state is discarded when the response ends.
 
 use crate::values::course::Course;
 use threadkeep_domain::scope::{Scope, ScopeId};
@@ -13,7 +13,7 @@ pub(crate) struct ScratchState {
 }
 
 impl ScratchState {
-    /// Rebuilds the tool state by repeating the response's earlier calls in an empty scope.
+    /// Rebuilds the tool state: starts with an empty state, and repeats the response's earlier calls.
     pub(crate) async fn after(
         scopes: &ScopeService,
         course: &Course,

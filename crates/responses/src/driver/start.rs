@@ -9,8 +9,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Starts a driver for a response, unless a driver in this process already runs it. Returns the response's
-    /// broadcast, and whether a driver was already running.
+    /// Starts a driver for a response, unless this process already runs the response. Returns the response's broadcast,
+    /// and whether the response was already running.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,
@@ -25,7 +25,7 @@ impl Shared {
         let is_joined = slot.is_none();
         if let Some(slot) = slot {
             let driving = drive(Arc::clone(self), new, slot);
-            // the driver belongs to the trace of this request, but may outlive the request
+            // the driver's spans belong to the trace of this request, even though the driver may outlive the request
             let driving = trace::continuing(trace::parent(), driving);
             self.running.tasks.spawn_on(driving, &self.runtime);
         }

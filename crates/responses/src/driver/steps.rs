@@ -1,4 +1,4 @@
-//! Runs the steps of a response: asks the model and runs its calls until the model stops making calls.
+//! Runs the steps of a response: asks the model and runs the calls in its answers until the response ends.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Number of calls by which an answer may exceed the response's call limit. Each excess call receives only an error,
-/// which costs one write.
+/// Maximum number of calls in an answer beyond the response's call limit. Each excess call only receives an error, but
+/// that error costs one write.
 const EXCESS_CALLS_MAX: usize = 1_000;
 
 impl Driver<'_> {
@@ -128,9 +128,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the time that the response has left.
-    ///
-    /// For a background response, the time starts with the request. For other responses, each repetition restarts it.
+    /// Returns the remaining time for the response. The time limit of a background response starts with the request.
+    /// For any other response, each repeated request restarts the time limit.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -143,8 +142,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the final status after the model has stopped. The status is incomplete if the model reached a limit on
-    /// its calls.
+    /// Returns the final status after the model has stopped. The status is incomplete if the response has reached a
+    /// limit on calls.
     fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()

@@ -53,17 +53,17 @@ impl Broadcast {
         }
     }
 
-    /// Returns a receiver that is notified of each progress change and of each batch of events.
+    /// Returns a receiver that is notified of each change in progress and of each batch of events.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Sets the number of the first event in memory. Earlier events are in the store.
+    /// Sets the number of the first event that is kept in memory. Earlier events must be read from the store.
     pub(crate) fn begin_at(&self, first: u64) {
         self.tail().first = first;
     }
 
-    /// Publishes the progress. Has no effect once the end has been published.
+    /// Publishes the progress. Has no effect if the end has already been published.
     pub(crate) fn show(&self, progress: Progress) {
         if let Progress::Local(request) = &progress {
             self.begun.get_or_init(|| Arc::clone(request));
@@ -90,7 +90,7 @@ impl Broadcast {
         self.progress.send_modify(|_| {});
     }
 
-    /// Returns the events starting at `number`, or `None` if they must be read from the store.
+    /// Returns the events starting at number `number`, or `None` if they must be read from the store.
     pub(crate) fn events_from(&self, number: u64) -> Option<Vec<Bytes>> {
         let tail = self.tail();
         let skipped = number.checked_sub(tail.first)?;
@@ -113,7 +113,7 @@ impl Tail {
         }
         for event in events {
             self.bytes += event.len() + EVENT_BYTES;
-            // copies the event, because a slice of a larger buffer would keep the buffer alive
+            // copies the event, because a slice of a larger buffer would keep the whole buffer in memory
             self.events.push_back(Bytes::copy_from_slice(&event));
         }
         while self.bytes > TAIL_BYTES

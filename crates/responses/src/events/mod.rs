@@ -30,10 +30,10 @@ const BATCH_EVERY: Duration = Duration::from_millis(50);
 const PAGE: usize = 256;
 /// Estimated overhead of an event, in bytes.
 const EVENT_BYTES: u64 = 128;
-/// Maximum total size of a response's pieces, as a multiple of the maximum size of its items.
+/// Limit on the answer pieces that a response streams, as a multiple of the maximum size of its items.
 ///
-/// Retries send pieces again, so their total can exceed that of the items. Beyond the limit, only
-/// complete items are reported.
+/// The pieces can be larger than the items in total, because retries send pieces again. Beyond the limit, only complete
+/// items are reported.
 const PIECES_FACTOR: u64 = 4;
 
 /// Queue for the events of a response. Stays empty if no client streams the response.
@@ -50,7 +50,7 @@ pub(crate) struct EventQueue {
     ended: BTreeMap<usize, u64>,
     /// Calls that the server has not finished yet, by item index.
     server_calls: BTreeMap<u64, OpenItem>,
-    /// Complete calls for the client, to be reported after the server's calls.
+    /// Complete calls for the client, which are reported after the server has run its own calls.
     client_calls: Vec<(OpenItem, Json)>,
     calls: u32,
     next_index: u64,
@@ -59,7 +59,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Creates the queue for a response that has reported nothing since it reached the state in `course`.
+    /// Creates an empty queue that continues from `course`, the progress of the response.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_streamed: request.is_streamed,
@@ -76,8 +76,8 @@ impl EventQueue {
         }
     }
 
-    /// Restores the queue of a response that has lost its driver. Reports unfinished items, except pending calls, as
-    /// incomplete.
+    /// Restores the queue of a response that has lost its driver. Reports unfinished items as incomplete, except calls
+    /// that the server will still run.
     pub(crate) async fn resumed(
         responses: &dyn Responses,
         id: &ResponseId,
@@ -238,8 +238,8 @@ impl EventQueue {
         fits
     }
 
-    /// Reports the end of an answer, and returns the indexes of its items. Calls for the client are reported after the
-    /// server's calls, because a response that ends early must not contain them.
+    /// Reports the end of an answer, and returns the indexes of the answer's items. Reports calls for the client only
+    /// after the server's calls, because a response that ends early must not contain them.
     pub(crate) fn finish_answer(
         &mut self,
         request: &ResponseRequest,
@@ -318,8 +318,8 @@ impl EventQueue {
         numbers
     }
 
-    /// Reports that the server is running a call. Returns the index of the call's item. If an older version wrote the
-    /// journal, the call may have no index, so one is assigned.
+    /// Reports that the server is running a call. Returns the index of the call's item. Assigns an index if the call
+    /// does not have one, because an older version wrote the journal.
     pub(crate) fn begin_call(
         &mut self,
         request: &ResponseRequest,
@@ -339,7 +339,7 @@ impl EventQueue {
         index
     }
 
-    /// Reports the end of a call. After the last call of an answer, also reports the calls for the client. If the
+    /// Reports the end of a call. After the last call in an answer, also reports the calls for the client. If the
     /// journal entry cannot be written, pass the returned checkpoint to [`Self::roll_back_to`].
     pub(crate) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
         let checkpoint = self.waiting.len();

@@ -39,7 +39,7 @@ impl OpenText {
         }
     }
 
-    /// Returns the part with the text that has been reported so far.
+    /// Renders the part with the text that has been reported so far.
     fn json(&self) -> Value {
         let mut part = self.kind.part(&self.reported);
         if !self.annotations.is_empty() {
@@ -164,8 +164,8 @@ impl OpenItem {
         });
     }
 
-    /// Returns the open text of a part. Reports the part if it is new. A new reasoning part completes all earlier
-    /// parts.
+    /// Returns the text of a part that is in progress. Reports the part if it is new. A new reasoning part completes
+    /// all earlier parts.
     fn text(
         &mut self,
         kind: TextKind,
@@ -346,7 +346,7 @@ impl OpenItem {
         }
     }
 
-    /// Reports the item as incomplete. An incomplete item does not become part of the output.
+    /// Reports the item as incomplete. Incomplete items are not added to the output of the response.
     pub(crate) fn abandon(mut self, events: &mut Vec<ResponseEvent>) {
         let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
         item["status"] = json!("incomplete");
@@ -370,7 +370,7 @@ impl OpenItem {
         });
     }
 
-    /// Returns the item that the event adds, or `None` for other events.
+    /// Returns the item if the event begins an item, otherwise `None`.
     pub(crate) fn of_event(event: &ResponseEvent) -> Option<Self> {
         match event {
             ResponseEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
@@ -379,7 +379,7 @@ impl OpenItem {
     }
 }
 
-/// Returns the rest of `text` after the prefix `reported`, or `None` if the prefix is missing or the rest is empty.
+/// Returns the part of `text` after the prefix `reported`, or `None` if that part is empty or the prefix differs.
 fn rest_of(text: &str, reported: &str) -> Option<String> {
     let rest = text.strip_prefix(reported)?;
     (!rest.is_empty()).then(|| rest.to_owned())
@@ -407,8 +407,8 @@ mod tests {
         Json::from_compact(item.to_string())
     }
 
-    /// Returns the texts that a reader assembles from the events. Asserts that each completed part has the assembled
-    /// text.
+    /// Returns the text of each part, as a reader assembles it from the events. Asserts that the text of each completed
+    /// part equals the assembled text.
     fn assembled(events: &[ResponseEvent]) -> Vec<(TextKind, usize, String)> {
         fn find(
             assembled: &mut [(TextKind, usize, String)],

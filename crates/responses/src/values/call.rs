@@ -5,7 +5,7 @@ use super::stateless::{self, StatelessOutcome};
 use threadkeep_domain::Json;
 use threadkeep_service::tools::{Outcome, StatelessTool, Tool};
 
-/// Server label for calls to unknown tools in a response without tool servers.
+/// Server label in items for calls to unknown tools, if the request does not name a tool server.
 const NO_LABEL: &str = "threadkeep";
 /// Maximum length of a function name that upstreams accept, in characters.
 const NAME_MAX: usize = 64;
@@ -63,7 +63,7 @@ pub(crate) fn item_of(
     executed_call(&id, label, &call, outcome)
 }
 
-/// Converts a function name to a form that upstreams accept in prompts.
+/// Converts a function name to one that upstreams accept in prompts.
 pub(crate) fn sendable(name: &str) -> String {
     if let Ok(tool) = name.parse::<Tool>() {
         return tool.as_str().into();

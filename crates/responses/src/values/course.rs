@@ -1,4 +1,4 @@
-//! Tracks the progress of a response. The progress can be rebuilt from the response's journal.
+//! Tracks the progress of a response, which can be rebuilt from the response's journal.
 
 use std::collections::VecDeque;
 
@@ -23,22 +23,22 @@ pub(crate) struct Course {
     /// Number of journal entries.
     pub(crate) entries: u64,
     pub(crate) next_event: u64,
-    /// Index of the next item. Indexes of incomplete items are not reused.
+    /// Index of the next item. The indexes of incomplete items are not reused.
     pub(crate) next_index: u64,
     /// Complete output items, ordered by index.
     pub(crate) output: Vec<Json>,
     /// Indexes of the items in `output`.
     indexes: Vec<u64>,
-    /// Calls of the last answer that the server still has to run.
+    /// Calls in the model's last answer that the server must run next.
     pub(crate) pending: VecDeque<PendingCall>,
-    /// Calls of the last answer that the client runs. They are added to the output after the server's calls.
+    /// Calls in the model's last answer that the client must run. Added to the output after the server's calls.
     for_client: Vec<ClientCall>,
     pub(crate) steps: u32,
     pub(crate) calls: u32,
     /// True if the last answer contains calls for the client.
     pub(crate) has_client_calls: bool,
     pub(crate) usage: Usage,
-    /// Final status of the response according to the last answer. `None` if the model must answer again.
+    /// Final status of the response according to the model's last answer. `None` if the model must answer again.
     ended: Option<Status>,
     /// Why the last driver stopped.
     pub(crate) failure: Option<Failure>,
@@ -103,7 +103,7 @@ impl Course {
         response_item_id(prefix, &self.response, request.created_ms, number)
     }
 
-    /// Returns the item at `index` if it is a call for the client that is held back until the server's calls are done.
+    /// Returns the call for the client at `index`, if it is held back until the server has run its own calls.
     pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(item_index, _)| *item_index == index)?;
@@ -125,7 +125,7 @@ impl Course {
         client_call(&self.item_id(request, prefix, index), form, call)
     }
 
-    /// Creates a call. `position` is the index of the call among the calls of its answer.
+    /// Creates a call. `position` is the index of the call among the answer's calls.
     pub(crate) fn call(
         &self,
         position: u32,
@@ -177,7 +177,7 @@ impl Course {
                     let id = self.item_id(request, "rs_", index);
                     self.push(index, upstream_item(&id, step, &item));
                 }
-                // the answer was cut off, so its last call may be incomplete, and none of its calls is run
+                // the answer was cut off: its last call may be incomplete, so the server runs none of its calls
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
                 AnswerPart::Call {
                     id,
@@ -220,14 +220,14 @@ impl Course {
         index
     }
 
-    /// Derives an id for a call that has none. The id is short enough for all upstreams.
+    /// Derives an id for a call to which the upstream did not assign one. The id is short enough for all upstreams.
     fn call_id(&self, number: u32) -> String {
         let response = self.response.to_string();
         let fingerprint = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);
         format!("call_{}", hex::encode(fingerprint.0))
     }
 
-    /// Adds the client's calls to the output once the server's calls are done.
+    /// Adds the client's calls to the output once the server has run all of its own calls.
     fn release_client_calls(&mut self, request: &ResponseRequest) {
         if self.pending.is_empty() {
             for (index, call) in std::mem::take(&mut self.for_client) {

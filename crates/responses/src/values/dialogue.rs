@@ -12,7 +12,7 @@ use threadkeep_domain::{
     text_of,
 };
 
-/// Converts a message to items without ids. Omits parts and messages whose form is unknown.
+/// Converts a message to items without ids. Omits parts and messages with an unknown form.
 #[must_use]
 pub fn items_of_message(message: &str) -> Vec<Json> {
     let content = member(message, "content").filter(|content| content.starts_with('['));
@@ -251,7 +251,7 @@ mod tests {
                 r#"{{"type":"function_call","call_id":"c","name":"{name}","arguments":"{{}}"}}"#
             );
             assert_eq!(shown(&item, "i"), [called, result(r#"{"n":1}"#)]);
-            // an upstream does not return the results of calls that it ran itself
+            // calls that the upstream ran itself have no results, so they produce no messages
             assert_eq!(
                 shown(&format!(r#"{{"type":"{name}_call","id":"a"}}"#), "i"),
                 [""; 0]

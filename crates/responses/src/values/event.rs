@@ -6,13 +6,13 @@ use threadkeep_domain::{ItemKind, Json, member_text};
 
 /// A stored event between the beginning and the end of a response.
 ///
-/// `index` is the number of an item in the stream, and is never reused. `id` is the item's id. `part` is the index of a
+/// `index` identifies an item within the response, and is never reused. `id` is the item's id. `part` is the index of a
 /// part in the item's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver has resumed the response. Readers that followed the previous driver received its failure under the same
-    /// number as this event.
+    /// Another driver (a task that runs the response) has taken over. Readers that followed the previous driver
+    /// received a failure event with the same sequence number as this event.
     Resumed,
     ItemAdded {
         index: u64,
@@ -67,8 +67,8 @@ pub enum ResponseEvent {
         id: String,
         event: CallEvent,
     },
-    /// An item has ended. If the model's answer broke off, the item has the status `incomplete` and is not part of the
-    /// output.
+    /// An item has ended. If the model's answer was interrupted, the item has the status `incomplete` and is not part
+    /// of the output.
     ItemDone {
         index: u64,
         item: Json,

@@ -12,11 +12,11 @@ use threadkeep_domain::{
 };
 use threadkeep_service::tools::Outcome;
 
-/// Number of hex digits that an item id uses for the response and for the item's number. Ids from other sources have
-/// different lengths.
+/// Lengths of the two hexadecimal numbers in an item id: one for the response, and one for the creation time and the
+/// item number. Ids from other sources have different lengths.
 const RESPONSE_DIGITS: usize = 32;
 const NUMBER_DIGITS: usize = 20;
-/// Number of low bits that hold the item number. The higher bits hold the creation time of the response.
+/// Number of an id's low bits that hold the item number. The higher bits hold the creation time of the response.
 const NUMBER_BITS: u32 = 16;
 /// Member that holds an item's upstream id. Set only if the item's own id cannot contain the upstream id.
 const UPSTREAM_ID: &str = "upstream_id";
@@ -44,7 +44,7 @@ pub fn item_id_of(item: &Json) -> Option<ItemId> {
     id.parse().ok()
 }
 
-/// Extracts the response from an item id. Returns `None` if this server did not create the id.
+/// Returns the response that an item id identifies, or `None` if this server did not create the id.
 pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
@@ -71,8 +71,8 @@ pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json)
     ))
 }
 
-/// Converts an upstream's item. The new id contains the upstream's id if possible. Adds a status to reasoning that has
-/// none. `step` is set if the item follows a call in the same answer.
+/// Converts an item from an upstream. The new id contains the upstream's id if possible. Adds a status to reasoning
+/// that has none. `step` is set if the item follows a call in the same answer.
 pub(crate) fn upstream_item(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
     let upstream_id = member_text(item, "id").filter(|id| !id.is_empty());
@@ -98,8 +98,8 @@ pub(crate) fn upstream_item(id: &str, step: Option<u32>, item: &Json) -> Json {
     Json::from_compact(object_of(added.chain(original)))
 }
 
-/// Appends the digits of `id`, which identify the response, to the upstream's id. Returns `None` if the result would be
-/// an invalid item id or look like an id without an upstream id.
+/// Appends the digits of `id`, which identify the response and the item, to the upstream's id. Returns `None` if the
+/// result would be an invalid item id or look like an id without an upstream id.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
     let combined = format!("{upstream_id}_{digits}");

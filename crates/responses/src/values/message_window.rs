@@ -7,7 +7,7 @@ use threadkeep_domain::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageWindow {
-    /// Key of the array in the state. Must be a valid key under `/v1`.
+    /// Key of the message array in the thread's state. Must be a valid key in the `/v1` API.
     pub key: String,
     /// Maximum number of messages to keep. `None` keeps all messages.
     pub max_records: Option<u64>,
@@ -42,8 +42,8 @@ impl MessageWindow {
     }
 }
 
-/// Converts a user message. A single text part becomes a string. Multiple parts are kept, but without the image and
-/// file data.
+/// Converts a user message. A single text part becomes a string. Otherwise, keeps all parts, but removes inline image
+/// and file data.
 fn user_message(item: &str) -> Option<Json> {
     let content = content_of(item, "user")?;
     if content.starts_with('"') {

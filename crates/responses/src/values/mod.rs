@@ -1,5 +1,5 @@
-//! Values that drivers and readers of responses exchange: requests, model answers, items, events and outcomes. Contains
-//! no async code and no I/O.
+//! Values and interfaces that drivers (which run responses) and readers of responses share: requests, model answers,
+//! items, events and outcomes. Performs no I/O.
 
 pub(crate) mod call;
 pub(crate) mod course;

@@ -23,7 +23,7 @@ pub trait Model: fmt::Debug + Send + Sync {
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Returns whether the upstream accepts `part`, an `input_image` or `input_file`, in `carrier`.
+    /// Returns whether the upstream accepts `part`, an `input_image` or `input_file`, in this kind of carrier.
     fn takes(&self, carrier: MediaCarrier, part: &str) -> bool;
 
     /// Returns the name of the first field that is set but that the API does not support. Checks only `include`,
@@ -47,7 +47,7 @@ pub trait Model: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Counts the tokens of a question exactly. Returns `None` if the upstream does not count tokens.
+    /// Returns the exact number of tokens in a question, or `None` if the upstream does not count tokens.
     async fn count_tokens(&self, _: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
         Ok(None)
     }
@@ -152,7 +152,7 @@ pub struct Function {
     pub parameters: Option<Json>,
     /// True if the model must follow the schema.
     pub strict: Option<bool>,
-    /// Set for a custom tool, which the model calls with text instead of arguments.
+    /// Set for a custom tool, which the model calls with plain text instead of JSON arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomTool>,
 }
@@ -180,7 +180,7 @@ impl Function {
 /// Fields that only custom tools have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomTool {
-    /// A JSON object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Default: any text.
+    /// Input format as JSON: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Default: any text.
     pub format: Option<Json>,
 }
 
@@ -245,7 +245,8 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// Returns whether a limit or a filter cut the answer short at `part`. Calls after that part are not run.
+    /// Returns whether a limit or a filter cut the answer short at `part`. Ignores calls after `part`, because the
+    /// server does not run the calls of such an answer.
     pub(crate) fn is_cut(&self, part: usize) -> bool {
         let mut later_parts = self.parts.iter().skip(part + 1);
         self.finish != Finish::Done && later_parts.all(AnswerPart::is_call)
@@ -282,7 +283,7 @@ impl AnswerPart {
     }
 }
 
-/// Returns the content of an [`AnswerPart::Message`] in either form, as a JSON array.
+/// Returns the content array of an [`AnswerPart::Message`], which is either that array or an object that contains it.
 pub fn content_of(message: &Json) -> &str {
     let message = message.as_str();
     match message.starts_with('{') {

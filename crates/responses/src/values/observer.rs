@@ -17,7 +17,7 @@ pub trait ResponseObserver: fmt::Debug + Send + Sync {
 
     fn refused(&self, _reason: ResponseRefusal) {}
 
-    /// Called when a call has run. `_tool` is `None` if the model called an unknown tool.
+    /// Called when a tool call has run. `_tool` is `None` if the model called an unknown tool.
     fn called(&self, _tool: Option<&'static str>, _is_mistake: bool) {}
 
     /// Called when a request to an upstream has ended.

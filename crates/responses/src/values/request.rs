@@ -1,4 +1,4 @@
-//! The stored request of a response. Any driver can resume the response from its request and its journal.
+//! The stored request for a response. The request and the journal contain all that is needed to resume the response.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,8 +68,8 @@ pub struct ResponseRequest {
     pub continued: Option<ContinuedItems>,
     /// True if events are written while the response runs.
     pub is_streamed: bool,
-    /// True if the response runs in the background. No caller waits for it, so replicas resume it when its driver
-    /// stops.
+    /// True if the response runs in the background. No caller waits for it, so other replicas resume it if the replica
+    /// that runs it stops.
     pub is_background: bool,
     /// True if the response can be read after it ends.
     pub is_kept: bool,
@@ -98,7 +98,7 @@ pub enum ResponseContext {
 }
 
 impl ResponseContext {
-    /// Returns whether the response has a history. No other response may change that history at the same time.
+    /// Returns whether the response uses a history, which no other response may change at the same time.
     pub(crate) fn has_history(self) -> bool {
         matches!(self, Self::Conversation | Self::Session)
     }
@@ -170,8 +170,8 @@ impl InputItem {
 }
 
 impl ResponseRequest {
-    /// Returns whether a repeated request can resume the response. Clients do not repeat background requests. A
-    /// response without a context can be found only by its idempotency key.
+    /// Returns whether a repeated request can resume the response. Returns false for background responses, which
+    /// clients do not repeat, and for responses with neither a context nor an idempotency key.
     pub(crate) fn can_be_repeated(&self) -> bool {
         !self.is_background && (self.is_repeatable || self.context != ResponseContext::Nothing)
     }
@@ -204,7 +204,7 @@ impl ResponseRequest {
         }
     }
 
-    /// Drops the input and the tool definitions, which can be large and are not needed to read events.
+    /// Omits the input and the tool definitions, which can be large and are not needed to read events.
     pub(crate) fn without_input(self) -> Self {
         Self {
             input: Vec::new(),

@@ -47,7 +47,7 @@ pub struct ResponseState {
     pub usage: Usage,
     /// `None` until the response has ended.
     pub outcome: Option<Outcome>,
-    /// Why the last driver stopped. `None` if a driver has resumed the response.
+    /// Why the response was last interrupted. `None` if it was never interrupted or has been resumed.
     pub failure: Option<Failure>,
 }
 

@@ -285,7 +285,7 @@ impl Faults {
     }
 }
 
-/// Returns the type of a tool, call or choice, and its definition object. If the type is unknown, the type is empty.
+/// Returns the type of a tool, call or choice, and its definition object. An unknown type is returned as `""`.
 fn tool_of(value: &Value) -> (&'static str, &Value) {
     let kinds = ["function", "custom"];
     let kind = kinds.into_iter().find(|kind| value["type"] == *kind);

@@ -1,5 +1,5 @@
-//! Finds mistakes for which OpenAI rejects a response request with status 400, and anything that depends on stored
-//! items.
+//! Finds mistakes in response requests: anything that OpenAI rejects with status 400, and any use of items that an
+//! upstream would have to store.
 
 use std::collections::HashSet;
 

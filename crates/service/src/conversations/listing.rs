@@ -1,8 +1,8 @@
 //! Lists an owner's conversations in pages, newest message first.
 //!
 //! The store sorts an owner's threads by their last write, which need not be a message. A thread's newest message is at
-//! most [`MOVES_AFTER_MS`] newer than the thread's position in that list. A page is therefore read from the top of the
-//! list until no thread further down can belong to the page.
+//! most [`MOVES_AFTER_MS`] newer than the time by which the store sorts the thread. A page is therefore read from the
+//! top of the list until no thread further down can belong to the page.
 
 use super::ranking::Ranking;
 use super::{

@@ -14,7 +14,7 @@ use threadkeep_store::{HistoryPreview, Owners};
 
 /// Maximum number of threads to read for one page.
 pub const CONVERSATIONS_EXAMINED_MAX: usize = 20_000;
-/// Number of threads whose history items are read per call. The items can total a few MiB.
+/// Number of threads per call that reads history items. The items can total a few MiB.
 const HISTORIES_PER_CALL: usize = 50;
 
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub struct ConversationPage {
 }
 
 impl ConversationService {
-    /// Creates a service. `timeout` is the time limit for each method call. `owners` has its own timeouts.
+    /// Creates a service. `timeout` limits [`Self::list`] and [`Self::read_back`]. `owners` has its own timeouts.
     #[must_use]
     pub fn new(owners: Arc<dyn Owners>, timeout: Duration) -> Self {
         Self { owners, timeout }

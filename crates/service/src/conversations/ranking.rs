@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use super::{ConversationPage, ListedConversation, PageStart};
 use threadkeep_domain::ThreadId;
 
-/// Collects the conversations that follow the start of a page, and counts all conversations.
+/// Collects the conversations that follow the start of a page, and counts all conversations that were added.
 pub(super) struct Ranking {
     start: PageStart,
     limit: usize,

@@ -12,7 +12,7 @@ const BATCH: usize = 200;
 
 impl ConversationService {
     /// Passes the items of a thread's history to `take`, newest first, until `take` returns `Break`. Returns the
-    /// summary of the history at the first read.
+    /// history's summary as of the first read.
     pub async fn read_back(
         &self,
         scopes: &ScopeService,

@@ -11,10 +11,10 @@ const STATES_MAX: usize = 16;
 const EARLIER_STATES_MAX_BYTES: usize = 65_536;
 /// Maximum age of a snapshot on which a save can be based, even if the client has since received a newer snapshot.
 ///
-/// The limit is short because clients that only read never send their snapshots back. With a longer limit, a client
-/// that restores an earlier value of an array would seem to have worked on an old snapshot.
+/// The limit is short because clients that only read never send their snapshots back, so old snapshots accumulate. If a
+/// client then restores an earlier value of an array, the save would seem to be based on such an old snapshot.
 const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(30);
-/// How long a client may work on an empty state after its read failed. The limit is longer than [`SNAPSHOT_MAX_AGE`]
+/// Maximum time for which a client may work on an empty state after a failed read. Longer than [`SNAPSHOT_MAX_AGE`],
 /// because a save based on an empty state cannot be mistaken for one based on a snapshot.
 const EMPTY_STATE_MAX_AGE: Duration = Duration::from_secs(300);
 /// Estimated overhead of a tracked state in memory, in bytes.
@@ -28,7 +28,7 @@ pub(super) enum ClientView {
     Absent,
     /// Version and content of the snapshot that the client received.
     Snapshot(Stamp, Arc<Snapshot>),
-    /// The client had a snapshot of this life, and has destroyed the thread.
+    /// The client has destroyed the thread. `Life` distinguishes that thread from later threads with the same id.
     Destroyed(Life),
 }
 
@@ -92,7 +92,7 @@ impl State {
         let longest = match self.view {
             ClientView::Nothing => EMPTY_STATE_MAX_AGE,
             ClientView::Absent | ClientView::Snapshot(..) => SNAPSHOT_MAX_AGE,
-            // a client that reads the thread again works on the newly read state
+            // after a client has destroyed a thread, its saves are based only on states that it reads later
             ClientView::Destroyed(_) => return false,
         };
         self.open > 0 && now <= self.at + longest
@@ -129,7 +129,7 @@ impl Entry {
         self.states[0].number
     }
 
-    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
+    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired by `at`.
     pub(super) fn last(&self, at: Instant) -> ClientView {
         self.states[0].view_at(at)
     }

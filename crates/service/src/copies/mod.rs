@@ -35,13 +35,13 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 /// changed: see [`threadkeep_domain::ThreeWay`]. Snapshots are stored as digests, which take up to 4 MiB of memory in
 /// total. The least recently updated thread is evicted first. A save without a snapshot sets keys but deletes none.
 ///
-/// During the tombstone time after a thread is destroyed, its id rejects writes from clients that have an earlier
-/// snapshot and have not read the thread since. All other clients can immediately create the thread again.
+/// After a thread is destroyed, its id rejects writes for a limited time (the tombstone time) from clients that have an
+/// earlier snapshot and have not read the thread since. All other clients can immediately create the thread again.
 ///
-/// Send calls for the same thread one at a time. While the store is unavailable, calls are retried until the client's
-/// timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore expires at
-/// the timeout unless the caller confirms with [`Self::received`] that the client has it. Each write has its own
-/// idempotency key, so retries apply it only once.
+/// Callers must send calls for the same thread one at a time. While the store is unavailable, calls are retried until
+/// the client's timeout. A client that gets no answer before its timeout works on an empty state. A snapshot therefore
+/// expires at the timeout unless the caller confirms with [`Self::received`] that the client has received it. Each
+/// write has its own idempotency key, so retries apply it only once.
 #[derive(Debug)]
 pub struct Copies {
     threads: ThreadService,
@@ -59,9 +59,10 @@ pub struct Restored {
 }
 
 impl Copies {
-    /// Creates copies of `threads` for a client that waits up to `timeout`. The metadata may be larger than under
-    /// `/v1`, but archive lists contain it. Its size is therefore limited to 128 KiB, or to the policy's limit if that
-    /// is higher.
+    /// Creates copies of `threads` for a client that waits up to `timeout`.
+    ///
+    /// Metadata may be larger than in the `/v1` API: up to 128 KiB, or up to the policy's limit if that is higher. A
+    /// limit is needed because archive lists include the metadata.
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();

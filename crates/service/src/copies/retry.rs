@@ -11,7 +11,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTimes {
-    /// When the server read the request. Time in the server's queue counts toward the client's timeout.
+    /// When the server read the request. The client's timeout includes the time in the server's queue.
     pub read: Instant,
     /// Earliest time at which the client may have sent the request. The request may have waited before the server read
     /// it.
@@ -43,8 +43,8 @@ impl RetryDeadline {
         }
     }
 
-    /// Retries a call until the deadline while the store is unavailable. Unless `may_repeat` is set, a call that may
-    /// have taken effect is not retried.
+    /// Retries a call until the deadline while the store is unavailable. A call that may have taken effect is retried
+    /// only if `may_repeat` is set.
     pub(super) async fn repeat<T>(
         self,
         may_repeat: bool,
@@ -70,8 +70,8 @@ impl RetryDeadline {
             .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 
-    /// Retries a write under its own idempotency key, so that the write takes effect only once. If the thread cannot
-    /// store another key, the write runs without one, and is not retried once it may have taken effect.
+    /// Retries a write under a new idempotency key, so that the write takes effect only once. If the thread cannot
+    /// store another key, the write runs without a key, and is not retried once it may have taken effect.
     pub(super) async fn repeat_keyed<T>(
         self,
         write: impl AsyncFn(Option<IdempotencyKey>) -> Result<T, ServiceError>,
@@ -95,7 +95,7 @@ fn is_passing(error: &StoreError, may_repeat: bool) -> bool {
         StoreError::Interrupted(_) | StoreError::Timeout(_) | StoreError::Unconfirmed { .. } => {
             may_repeat
         }
-        // a full store usually stays full for longer than a client waits
+        // a full store usually stays full for longer than a client waits, so retries would fail
         StoreError::Full | StoreError::Corrupt(_) => false,
     }
 }

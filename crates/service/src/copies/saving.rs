@@ -14,8 +14,8 @@ use threadkeep_domain::{
 
 /// Number of attempts before the first pause.
 const ATTEMPTS_BEFORE_PAUSE: u32 = 8;
-/// Pause between later attempts. Saves CPU time: each attempt may compare two states of about 1 MB, and concurrent
-/// writers may make attempts fail until the client's timeout.
+/// Pause between attempts after the first [`ATTEMPTS_BEFORE_PAUSE`]. Saves CPU time: each attempt may compare two
+/// states of about 1 MB, and concurrent writes may make attempts fail until the client's timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Basis {
     Latest,
     /// Other writers have changed the thread since the client's snapshot.
     Earlier,
-    /// There was no snapshot, so the save set keys but deleted none.
+    /// There was no snapshot, so the save set keys but did not delete any keys.
     Nothing,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Save<'a> {
             .await
     }
 
-    /// Merges the changes with the stored values. Fails if other writers change the thread before the write.
+    /// Merges the changes with the stored values, and writes the result unless another writer changes the thread first.
     async fn with_stored(
         &self,
         compared: &ThreeWay,

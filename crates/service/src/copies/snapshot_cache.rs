@@ -25,7 +25,7 @@ pub struct Receipt {
 }
 
 impl SnapshotCache {
-    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired at `at`.
+    /// Returns the client's latest state, or [`ClientView::Nothing`] if that state had expired by `at`.
     pub(super) fn latest(&self, id: &ThreadId, at: Instant) -> ClientView {
         let entry = self.threads.get(id);
         entry.map_or(ClientView::Nothing, |entry| entry.last(at))

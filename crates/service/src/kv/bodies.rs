@@ -30,8 +30,8 @@ pub struct BodyPage {
 }
 
 impl NamespaceService {
-    /// Reads entries until the answer is full. Returns at least one entry if any of `keys` exists. `weigh` returns the
-    /// number of bytes that an entry takes in the answer.
+    /// Reads entries until the answer reaches 2 MiB. Returns at least one entry if any of `keys` exists. `weigh`
+    /// returns the number of bytes that an entry takes in the answer.
     pub async fn get_many(
         &self,
         namespace: &Namespace,
@@ -45,8 +45,8 @@ impl NamespaceService {
             .await?)
     }
 
-    /// Lists entries as [`Self::list`] does, and includes their bodies. A page ends early when it is full. A single
-    /// entry always fits.
+    /// Lists entries as [`Self::list`] does, and includes their bodies. A page ends early if the next entry would make
+    /// it exceed 2 MiB. An entry larger than 2 MiB is returned alone.
     pub async fn list_bodies(
         &self,
         namespace: &Namespace,
@@ -115,7 +115,7 @@ impl NamespaceService {
     }
 }
 
-/// Returns the number of leading entries to read: up to 16 that fit in `remaining_bytes`, but at least one.
+/// Returns how many of the first `requested` entries to read: up to 16 that fit in `remaining_bytes`, but at least one.
 fn fitting(requested: &VecDeque<(EntryKey, Option<EntryHead>)>, remaining_bytes: u64) -> usize {
     let mut bytes = 0;
     let sizes = requested

@@ -19,8 +19,8 @@ use threadkeep_store::{
 const KEYS_PER_CALL: usize = 1_000;
 /// Maximum number of calls per page of a search.
 const CALLS_PER_PAGE_MAX: usize = 4;
-/// Number of namespaces whose usage is measured per call. Redis looks up each namespace in each bucket (store
-/// partition), which takes 200 ms for 1,000 namespaces.
+/// Number of namespaces whose usage is measured per call. Limited because Redis looks up each namespace in each bucket
+/// (store partition): 1,000 namespaces take 200 ms.
 const MEASURED_PER_CALL: usize = 250;
 /// Maximum number of entries to read concurrently.
 const READ_CONCURRENCY: usize = 16;
@@ -37,7 +37,7 @@ pub struct EntryDraft {
     pub body: Bytes,
     pub content_type: ContentType,
     pub content_encoding: Option<ContentEncoding>,
-    /// Default: the namespace's lifetime, or the policy's if the namespace has none.
+    /// Default: the namespace's lifetime or, if the namespace has no lifetime, the policy's lifetime.
     pub lifetime: Option<Lifetime>,
 }
 
@@ -73,7 +73,7 @@ impl NamespaceService {
         Self { namespaces, policy }
     }
 
-    /// Returns a copy that uses `policy`. Protocols use such copies to set their own default lifetimes.
+    /// Returns a copy of this service that uses `policy`. Protocols use such copies to set their own default lifetimes.
     #[must_use]
     pub fn under(&self, policy: EntryPolicy) -> Self {
         Self {
@@ -137,8 +137,8 @@ impl NamespaceService {
         Ok(deleted.await?)
     }
 
-    /// Lists up to `limit` entries in `range`. Returns the last key if more entries follow. A page may have fewer than
-    /// `limit` entries.
+    /// Lists up to `limit` entries in `range`. Returns the last key as a cursor if more entries follow. A page may have
+    /// fewer than `limit` entries.
     pub async fn list(
         &self,
         namespace: &Namespace,
@@ -151,9 +151,10 @@ impl NamespaceService {
             .await?)
     }
 
-    /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`. Stops once the bodies found
-    /// total `max_bytes` or more. Each page examines up to about 4,000 keys, so a page may be short or empty even if
-    /// more entries follow. Does not extend the entries' lifetimes.
+    /// Finds up to `limit` entries whose keys contain `keyword`, starting after `after`.
+    ///
+    /// Stops once the bodies found total `max_bytes` or more. Each page examines up to about 4,000 keys, so a page may
+    /// be short or empty even if more matching entries follow. Does not extend the entries' lifetimes.
     pub async fn search(
         &self,
         namespace: &Namespace,

@@ -35,9 +35,9 @@ pub struct RankedNamespaces {
 }
 
 impl NamespaceService {
-    /// Maximum number of namespaces to sort. A query reads each matching namespace.
+    /// Maximum number of namespaces to sort by name or creation time. Limited because a query reads each matching one.
     pub const RANKED_MAX: usize = 100_000;
-    /// Maximum number of namespaces to sort by usage. A query measures the usage of each matching namespace.
+    /// Maximum number of namespaces to sort by usage. Limited because a query measures each matching one.
     pub const MEASURED_MAX: usize = 10_000;
 
     /// Sorts the matching namespaces, and returns a page of them. Ties are ordered by name.
@@ -93,7 +93,7 @@ impl NamespaceService {
             if after.is_none() {
                 return Ok(matching);
             }
-            // yields explicitly, because calls to an embedded store never yield, and many pages may contain no match
+            // calls to an embedded store never yield, so a search through many pages would block other tasks
             yield_now().await;
         }
     }

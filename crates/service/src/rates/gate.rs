@@ -13,8 +13,8 @@ use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 /// Runs writes if the rate limits allow them.
 ///
 /// The counters of an address and those of a thread are in different slots of a Redis cluster, so the store updates
-/// them in separate steps. The write is counted against the address first, because that limit applies to all threads.
-/// If the thread's limit then rejects the write, the count against the address is reverted.
+/// them in separate steps. A write is counted first against the address, then against the thread. If the thread's limit
+/// rejects the write, the count against the address is reverted.
 ///
 /// The default has no limits.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +118,7 @@ impl Limited {
     }
 
     /// Selects the rates for the client's address. A write to a missing thread counts as the creation of a thread even
-    /// if this service generated the id, because anyone can generate ids.
+    /// if this service generated the id, because clients can obtain any number of ids.
     async fn of_address(
         &self,
         scope: &ScopeId,
@@ -162,7 +162,7 @@ impl Limited {
         }
     }
 
-    /// Reverts the counts of a rejected write. If the call fails, the budget refills over time.
+    /// Reverts the counts of a rejected write. If that fails, the write counts until the limit's budget has refilled.
     async fn give_back(&self, counted: Counted<'_>, rates: &[(RateName, Rate)]) {
         if rates.is_empty() {
             return;

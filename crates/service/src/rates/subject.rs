@@ -41,7 +41,7 @@ impl RateSubject {
         }))
     }
 
-    /// Identifies a back end. Requests are not counted against its address, because it represents many clients.
+    /// Identifies a back end. Its requests are not counted against its address, because it acts for many clients.
     #[must_use]
     pub fn back_end() -> Self {
         Self::at(None)
@@ -59,9 +59,9 @@ impl RateSubject {
         address.ok().flatten()
     }
 
-    /// Stops counting against the client address of the task. Called once the caller has proved to be a back end.
+    /// Stops counting writes against the task's client address. Called once the client has proved to be a back end.
     pub fn exempt_address() {
-        // fails if there are no limits, because then no subject is set
+        // `try_with` fails if there are no limits, because then no subject is set
         SUBJECT
             .try_with(|subject| subject.0.borrow_mut().address = None)
             .ok();

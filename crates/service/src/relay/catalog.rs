@@ -83,15 +83,17 @@ impl LookupResult {
     }
 }
 
-/// Delay before the first check of a listed scope. A scope that does not exist by then will never be created.
+/// Delay before the first check of a listed scope. A scope is listed before it is created, so if the scope does not
+/// exist at the first check, its creation has failed.
 const FIRST_CHECK_DELAY: Duration = Duration::from_secs(60);
 /// Delay before the next check of a scope that does not expire.
 const NEXT_CHECK_DELAY: Duration = Duration::from_secs(30 * 86_400);
-/// Number of scopes to check per creation. The checks remove deleted scopes, so the list does not grow without bound.
+/// Number of listed scopes to check per creation. A check removes a deleted scope, so the list cannot grow forever.
 const CHECKS_PER_CREATION: usize = 10;
-/// Maximum number of reads per page. Missing scopes on a page are removed from the list, and the page is read again.
-/// After the last read, missing scopes are only omitted. Each read can find new ones, because scopes are listed before
-/// they are created.
+/// Maximum number of reads per page.
+///
+/// Missing scopes on a page are removed from the list, and the page is read again. After the last read, missing scopes
+/// are only omitted. Each read can find further missing scopes, because scopes are listed before they are created.
 const ROUNDS: usize = 4;
 
 /// Reads the record without extending the lifetime of the scope.
@@ -137,7 +139,7 @@ impl Catalog {
             async || self.make_new(id, new).await,
         );
         let view = in_time(self.scopes.timeout, made).await?;
-        // the scope exists, so failed checks are not an error: the next creation retries them
+        // the new scope exists, so a failed check of listed scopes is not an error: the next creation repeats the check
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.check_due(self.clock.now_ms())).await {
             Ok(Ok(())) => {}
@@ -152,8 +154,8 @@ impl Catalog {
         tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
-    /// Adds a scope to the list before creating it, so that an existing scope is never unlisted. Then adds it again,
-    /// because a reader may have found the scope missing and removed it from the list.
+    /// Adds a scope to the list before creating it, so that every existing scope is listed. Adds the scope again after
+    /// creating it, because a reader may have removed it from the list while it did not exist.
     async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         self.list(id, new.owner, now_ms).await?;
@@ -219,7 +221,7 @@ impl Catalog {
         in_time(self.scopes.timeout, page).await
     }
 
-    /// Deletes a scope and removes it from the list. Returns whether it existed.
+    /// Deletes a scope and removes it from the list. Returns whether the scope existed.
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
         let ended = async {
             let existed = self.find(id, &EXISTENCE).await?.is_some();
@@ -233,7 +235,7 @@ impl Catalog {
         in_time(self.scopes.timeout, ended).await
     }
 
-    /// Reads a scope. Treats a scope without a record as missing, because a different protocol created it.
+    /// Reads a scope. Treats a scope without a record as missing, because a different protocol created that scope.
     async fn find(
         &self,
         id: Uuid,

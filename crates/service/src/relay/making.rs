@@ -36,7 +36,7 @@ impl Creation {
         }
     }
 
-    /// Creates the object unless an earlier attempt did, and reads it back. Fails with
+    /// Creates the object unless an earlier attempt has created it, and then reads it. Fails with
     /// [`Refusal::IdempotencyKeyReused`] if a different request created the object.
     pub(crate) async fn once(
         &self,
@@ -58,7 +58,7 @@ impl Creation {
     }
 
     /// Returns `view` if this request created it. Fails with [`Refusal::IdempotencyKeyReused`] if a different request
-    /// did.
+    /// created it.
     pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
         let made = Record::<IgnoredAny>::read(&view)?.request;
         let request = self.request_text();

@@ -16,7 +16,7 @@ pub struct Conversation {
 
 /// Number of messages to read per call to the store.
 const BATCH: usize = 500;
-/// Maximum number of attempts to read the messages while clients clear the session.
+/// Maximum number of attempts to read a session's messages. An attempt fails if a client clears the session meanwhile.
 const ATTEMPTS: usize = 5;
 
 impl SessionService {

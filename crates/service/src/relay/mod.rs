@@ -1,4 +1,4 @@
-//! Stores sessions, runs and state handles: scopes that are created explicitly and listed.
+//! Stores sessions, runs and state handles: scopes (sets of keys, tasks and a history) that requests create.
 
 pub(super) mod catalog;
 pub(super) mod making;

@@ -1,4 +1,4 @@
-//! Stores runs. A run is a scope that ends when the client that executes it reports its completion.
+//! Stores runs. A run is a scope that ends when the client that executes the run reports that it is complete.
 
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ pub struct RunService {
     scopes: ScopeService,
 }
 
-/// Id of the history item that holds the outputs. It is always the last item, because an ended run rejects further
-/// items.
+/// Id of the history item that holds a run's outputs. This item is always the last one, because an ended run rejects
+/// further items.
 const OUTPUTS: &str = "outputs";
 
 impl RunService {
@@ -131,8 +131,8 @@ impl RunService {
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
 
-    /// Returns the keys and tasks of a running or ended run, from its own scope or that of its handle. Fails with
-    /// [`Refusal::ScopeNotFound`] if the handle no longer exists.
+    /// Returns the keys and tasks of a running or ended run, from the run's own scope or its state handle's scope.
+    /// Fails with [`Refusal::ScopeNotFound`] if the handle no longer exists.
     pub async fn tool_state(&self, run: &Run) -> Result<ToolState, ServiceError> {
         let (_, state) = read_tool_state(&self.scopes, &run.scope()).await?;
         Ok(state)

@@ -1,4 +1,4 @@
-//! Stores sessions: scopes with metadata, whose histories hold the messages of a conversation.
+//! Stores sessions. A session is a scope with metadata and a history that holds a conversation's messages.
 
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ impl SessionService {
         self.get_after(id, cleared).await
     }
 
-    /// Runs a change and then reads the session, both within the time limit of one request.
+    /// Runs `change` and then reads the session, within the time limit for one request.
     fn get_after<T>(
         &self,
         id: Uuid,

@@ -1,5 +1,5 @@
-//! Records changes to a run's state as events. A write that changes keys or tasks also appends an item to the history
-//! in the same step.
+//! Records changes to a run's state as events. A write that changes keys or tasks also appends an item to the run's
+//! history in the same step.
 
 use uuid::{Builder, Uuid};
 
@@ -27,7 +27,7 @@ pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem>
     items
 }
 
-/// Returns the distinct keys in order, or `None` if the operations delete all keys.
+/// Returns the distinct keys of the operations in sorted order, or `None` if an operation deletes all keys.
 fn keys(operations: &[KvOperation]) -> Option<Vec<&str>> {
     let keys = operations.iter().map(|operation| operation.key());
     let mut keys: Vec<&str> = keys.map(|key| Some(key?.as_str())).collect::<Option<_>>()?;

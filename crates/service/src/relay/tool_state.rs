@@ -13,7 +13,7 @@ pub struct ToolState {
 const ATTEMPTS: usize = 5;
 
 /// Reads the record, keys and tasks of a scope at one version. If other writers keep adding keys, the result may omit
-/// some of them.
+/// some of those keys.
 pub(super) async fn read_tool_state(
     scopes: &ScopeService,
     scope: &ScopeId,

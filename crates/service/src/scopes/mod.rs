@@ -52,7 +52,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a copy that uses a different scope store. Its writes do not count toward rate limits.
+    /// Returns a copy that uses a different scope store. The copy's writes do not count toward rate limits.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl ScopeService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner.
+    /// Returns a copy of this service that acts on behalf of `owner`, or of a caller without an owner.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
@@ -82,13 +82,13 @@ impl ScopeService {
         self.policies.of(scope)
     }
 
-    /// Counts a write against the rate limits. Fails if the client exceeds a limit.
+    /// Counts a write against the rate limits. Fails if the write exceeds a limit.
     pub async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
         Ok(self.gate.pass(scope, false, async { Ok(()) }).await?)
     }
 
-    /// Reads parts of a scope at one version. A scope that is not created explicitly reads as empty, at version 0,
-    /// until its first write.
+    /// Reads parts of a scope at one version. If scopes of this kind are created by their first write, a missing scope
+    /// reads as empty, at version 0.
     pub async fn read(
         &self,
         scope: &ScopeId,
@@ -146,8 +146,8 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
-    /// Replaces the `count` oldest items of a thread's history, up to sequence number `through`, with `items`. Keeps
-    /// the originals for `keep`. Fails with [`Refusal::PrefixChanged`] if the oldest items have changed.
+    /// Replaces the `count` oldest items of a thread's history, up to sequence number `through`, with `items`. Stores
+    /// the replaced items for `keep`. Fails with [`Refusal::PrefixChanged`] if the oldest items have changed.
     pub async fn compact(
         &self,
         id: &ThreadId,
@@ -193,8 +193,8 @@ impl ScopeService {
         Ok(segments.unwrap_or_default())
     }
 
-    /// Reads up to `limit` items of the history as they were before compaction. Returns `None` if the segment or the
-    /// history does not exist.
+    /// Reads up to `limit` items of the history as they were before compaction. Returns `None` if the history or the
+    /// segment (the items that one compaction replaced) does not exist.
     pub async fn originals(
         &self,
         scope: &ScopeId,
@@ -221,7 +221,7 @@ impl ScopeService {
         }
     }
 
-    /// Finds an item of the history, even if it was removed recently.
+    /// Finds an item in the history, including an item that was removed recently.
     pub async fn find_item(
         &self,
         scope: &ScopeId,
@@ -231,7 +231,8 @@ impl ScopeService {
         Ok(self.scopes.find_item(scope, access, id).await?)
     }
 
-    /// Reads part of the history of an ended thread, from `life` or, if `life` is `None`, from the thread's last life.
+    /// Reads part of an ended thread's history. `life` selects one of the threads with this id, or the last one if
+    /// `None`.
     pub async fn final_history(
         &self,
         id: &ThreadId,
@@ -246,7 +247,8 @@ impl ScopeService {
         page.ok_or(ServiceError::ArchiveNotFound)
     }
 
-    /// Ends a scope and deletes its contents if its version matches `expected`. Returns whether the scope existed.
+    /// Ends a scope and deletes its contents if `expected` is `None` or the scope's version. Returns whether the scope
+    /// existed.
     pub async fn end(
         &self,
         scope: &ScopeId,
@@ -297,14 +299,14 @@ impl ScopeService {
         }
     }
 
-    /// Runs a write. Creates the thread of the scope if it does not exist.
+    /// Runs a write. Creates the scope's thread if the thread does not exist.
     pub(crate) async fn commit(
         &self,
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, ServiceError> {
         let events = state_events::items(scope, write);
-        // most writes have no events, so the items, which can be large, are borrowed instead of copied
+        // most writes have no events, so the history items, which can be large, are usually borrowed instead of copied
         let history = match &events[..] {
             [] => Cow::Borrowed(write.history),
             events => Cow::Owned([write.history, events].concat()),

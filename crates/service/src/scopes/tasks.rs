@@ -7,15 +7,15 @@ use threadkeep_domain::scope::{
 use threadkeep_domain::{Life, Refusal, Stamp};
 use threadkeep_store::{ScopeParts, WriteError};
 
-/// A stamp that no task list ever has. The store accepts a write that expects this stamp only if the write repeats an
-/// earlier write.
+/// A stamp (version and life) that no task list ever has. The store accepts a write that expects this stamp only if its
+/// idempotency key is that of an earlier write.
 const IMPOSSIBLE_STAMP: Stamp = Stamp {
     version: (1 << 48) - 1,
     life: Life(0),
 };
 
 impl ScopeService {
-    /// Replaces the task list. With `keep_unfinished`, rejects a list that drops an uncompleted task.
+    /// Replaces the task list. With `keep_unfinished`, rejects a list that omits an uncompleted task.
     pub async fn write_tasks(
         &self,
         scope: &ScopeId,
@@ -93,8 +93,8 @@ impl ScopeService {
         .await
     }
 
-    /// Returns the remembered response for the idempotency key, or `error` if there is no such response. A repeated
-    /// request must not fail because of later writes by other clients.
+    /// Returns the stored response for the idempotency key, or `error` if there is no such response. Without this
+    /// lookup, a repeated request could fail because of later writes by other clients.
     async fn replay_or_fail(
         &self,
         scope: &ScopeId,

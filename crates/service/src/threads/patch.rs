@@ -59,7 +59,7 @@ impl ThreadService {
 }
 
 /// Returns the operations of a patch, with guards that reject the write if a merged value has changed. `old` contains
-/// the current values of the keys for which the patch has an object, in order.
+/// the current values of the keys for which the patch has an object, in patch order.
 fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
     let mut old = old.into_iter();
     let mut guards = Vec::new();

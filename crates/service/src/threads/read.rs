@@ -98,7 +98,7 @@ impl ThreadService {
         Ok(stamp.unwrap_or_default())
     }
 
-    /// Returns the version and life of the thread. Fails if there is no value under `key`.
+    /// Returns the thread's [`Stamp`]. Fails if there is no value under `key`.
     pub async fn find_key(&self, id: &ThreadId, key: &Key) -> Result<Stamp, ServiceError> {
         let found = self.store.find_key(id, self.reader(), key).await?;
         match found_or(found, || false) {

@@ -139,7 +139,7 @@ impl ThreadService {
         .await
     }
 
-    /// Creates a thread. Fails with [`ServiceError::ThreadExists`] if it exists. Returns the whole thread.
+    /// Creates a thread. Fails with [`ServiceError::ThreadExists`] if the thread exists. Returns the whole thread.
     pub async fn create(
         &self,
         id: &ThreadId,
@@ -152,8 +152,9 @@ impl ThreadService {
     }
 
     /// Like [`Self::create`], but also appends `items` to the history in the same step, within the limits of `history`.
-    /// If an item reuses an id, the index in [`AppendReusesId`](Refusal::AppendReusesId) counts the keys of the state
-    /// first, then the items.
+    ///
+    /// If an item reuses an id, the index in [`AppendReusesId`](Refusal::AppendReusesId) is the item's position among
+    /// all operations: one for each key of the state, then one for each item.
     pub async fn create_with_history(
         &self,
         id: &ThreadId,
@@ -191,8 +192,8 @@ impl ThreadService {
         self.end(id, options, self.policy.tombstone).await
     }
 
-    /// Moves a thread to a new id, in one step. The old id rejects writes during the tombstone time. If the thread does
-    /// not exist, only generates a new id.
+    /// Moves a thread to a new id, in one step. The old id rejects writes for the policy's tombstone time. If the
+    /// thread does not exist, only generates a new id.
     pub async fn rotate(
         &self,
         id: &ThreadId,
@@ -206,7 +207,8 @@ impl ThreadService {
         Ok(self.limited(id, false, rotated).await?)
     }
 
-    /// Ends a thread without a tombstone, so that callers that have no other id can immediately recreate the thread.
+    /// Ends a thread without a tombstone (a mark that blocks writes to its id for a while), so that callers that have
+    /// no other id can immediately recreate the thread.
     pub async fn destroy_for_reuse(
         &self,
         id: &ThreadId,
@@ -238,7 +240,7 @@ impl ThreadService {
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
-        // tries without a slot first, because most threads already have an owner
+        // tries without a reserved slot first: most threads already have an owner, so most writes do not need a slot
         let unreserved = Write {
             has_reservation: false,
             ..*write
@@ -255,7 +257,8 @@ impl ThreadService {
         self.reserved_keys.check(&[Operation::Clear])
     }
 
-    /// Runs `unreserved`. If the store rejects it because it needs a slot, reserves a slot and runs `reserved`.
+    /// Runs `unreserved`. If the store rejects it because it needs a slot (a place within the owner's thread limit),
+    /// reserves a slot and runs `reserved`.
     pub(crate) async fn with_reservation_if_needed<T>(
         &self,
         owner: OwnerChange<'_>,

@@ -15,14 +15,14 @@ const NULL: &str = "null";
 /// The values of an object's fields, in the order of `names`. A field that is `null` counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
     tool: &'static str,
-    /// Path of the object in error texts; empty for the arguments themselves.
+    /// Path of the object in error messages. Empty if the object contains the call's arguments themselves.
     path: String,
     names: [&'static str; N],
     values: [Option<&'a str>; N],
 }
 
-/// Parses the arguments as an object. `text` is the object's JSON, or a JSON string that contains it. Empty text and
-/// `null` result in an empty object.
+/// Parses the arguments as an object. `text` is the object's JSON, or a JSON string that contains the object's JSON.
+/// Empty text and `null` result in an empty object.
 pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistake> {
     let no_object = || Mistake(format!("{tool} arguments must be a JSON object"));
     let parse = |text: &str| {
@@ -191,7 +191,7 @@ fn integer(text: &str) -> Option<i64> {
     let zeros = usize::try_from(exponent)
         .ok()?
         .checked_sub(fraction.len())?;
-    // a number with more zeros exceeds 64 bits, so `parse` rejects it in any case
+    // 20 zeros are enough: a number with that many zeros already exceeds 64 bits, so `parse` rejects it
     let zeros = "0".repeat(zeros.min(20));
     format!("{whole}{fraction}{zeros}").parse().ok()
 }

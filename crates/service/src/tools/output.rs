@@ -18,7 +18,7 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the tool's results, without `$ref`. The schema does not cover mistakes. Later
+    /// Returns the JSON Schema of the tool's results, without `$ref`. Error results have a different schema. Later
     /// versions may add members, so clients that store a schema must accept unknown members.
     #[must_use]
     pub fn output_schema(self) -> Value {

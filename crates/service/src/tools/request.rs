@@ -63,7 +63,7 @@ impl Request {
         }
     }
 
-    /// Creates the request for a write. The result includes the new version only if the call specifies a version.
+    /// Creates the request for a write. The result includes the new version only if `if_version` is set.
     fn of_write(action: Action, if_version: Option<u64>) -> Self {
         Self {
             action,

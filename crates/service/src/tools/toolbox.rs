@@ -11,8 +11,8 @@ use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, 
 use threadkeep_domain::{IdempotencyKey, Precondition};
 use threadkeep_store::{ScopeParts, ScopeView};
 
-/// Maximum total size of the results of a list of calls, in bytes of JSON. Without a limit, a 10 kB message with calls
-/// that all read the same value could return 29 MB. Model providers accept far less from tools.
+/// Maximum total size of the results of a list of calls, in bytes of JSON. Without this limit, a 10 kB message of calls
+/// that all read one value could return 29 MB, far more than model providers accept.
 const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
 
 #[derive(Debug, Clone)]
@@ -75,16 +75,16 @@ impl Toolbox {
         Self { scopes }
     }
 
-    /// Runs a call. Writes to the scope `request` are not stored. Returns an error only if the model did not cause the
-    /// problem: the scope does not exist or rejects writes, or the store fails.
+    /// Runs a call. Writes to the scope `request` are not stored. Returns an error only for a problem that the model
+    /// did not cause: the scope does not exist, the scope rejects writes, or the store fails.
     pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         let mut answers = self.call_all(scope, &[call]).await?;
         let answer = answers.pop().expect("one call has one answer");
         Ok(answer.outcome)
     }
 
-    /// Runs the only call of a request. A write to the scope `request` is a mistake, because no other call could read
-    /// the written data.
+    /// Runs a call that is the only one in its request. A write to the scope `request` is a mistake, because no other
+    /// call could read the written data.
     pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
         if matches!(scope, Scope::Request) && !call.tool.only_reads() {
             let Mistake(text) = of_no_context(call.tool);
@@ -93,9 +93,10 @@ impl Toolbox {
         self.call(scope, call).await
     }
 
-    /// Runs calls in order. A mistake in one call does not stop the later calls. In the scope `request`, each call sees
-    /// the writes of earlier calls, but nothing is stored. A read is a mistake if it makes the results exceed 2 MiB. If
-    /// a call fails with an error, the earlier calls have already taken effect.
+    /// Runs calls in order. A mistake in one call does not stop the later calls.
+    ///
+    /// In the scope `request`, each call sees the writes of earlier calls, but nothing is stored. A read that makes the
+    /// results exceed 2 MiB is a mistake. If a call fails with an error, the earlier calls have already taken effect.
     pub async fn call_all(
         &self,
         scope: &Scope,
@@ -124,8 +125,8 @@ impl Toolbox {
                 None => {}
             }
             answers.push(answered);
-            // yields explicitly, because calls to an embedded store never yield, and 128 calls with task lists of 128
-            // KiB each process 16 MiB
+            // yields explicitly, because calls to an embedded store never yield, so 128 calls with task lists of 128
+            // KiB each would block the worker while it processes 16 MiB
             yield_now().await;
         }
         Ok(answers)

@@ -57,7 +57,7 @@ impl TurnService {
         }
     }
 
-    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner.
+    /// Returns a copy that acts on behalf of `owner`, or of a caller without an owner if `owner` is `None`.
     #[must_use]
     pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         self.with_threads(self.threads.on_behalf_of(owner))
@@ -137,8 +137,8 @@ impl TurnService {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 
-    /// Polls until an earlier request with the same idempotency key holds the turn. If only the response to that
-    /// request was lost, the request already holds the turn, and a repeated request would wait in the queue in vain.
+    /// Polls until an earlier request with the same idempotency key holds the turn. If a client repeats a request
+    /// because the response was lost, the retry would otherwise wait for the turn that it holds.
     async fn wait_for_earlier_grant(
         &self,
         id: &ThreadId,
@@ -163,7 +163,7 @@ impl TurnService {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             granted => return Ok(granted?),
         }
-        // if another caller has created the thread in the meantime, the merge only increments the version
+        // if another caller has created the thread in the meantime, this merge only increments the version
         self.threads.merge(id, &[], WriteOptions::default()).await?;
         Ok(self.turns.take_turn(id, access, take).await?)
     }

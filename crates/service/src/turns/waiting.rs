@@ -67,7 +67,7 @@ impl Waiting {
         }
     }
 
-    /// Returns the time at which the caller may poll the store if no message arrives. All callers of a replica together
+    /// Returns the time when the caller may poll the store if no message arrives. All callers of a replica together
     /// poll once every [`POLL_INTERVAL`].
     pub(super) fn next_poll(&self) -> Instant {
         let mut next = lock(&self.next_poll);
@@ -113,11 +113,12 @@ impl Waiting {
     }
 }
 
-/// Records the end of the listening task when dropped, even if the task is dropped together with its runtime.
+/// Guard that records the end of the listening task when dropped, even if the runtime drops the task.
 struct Listening<'a>(&'a Waiting);
 
 impl Listening<'_> {
-    /// Records the end before releasing the lock, so that no caller can join in between and wait without a listener.
+    /// Stops listening while `state` is still locked. Otherwise, a caller could join just before this, and then wait with
+    /// nobody listening.
     fn end(self, mut state: MutexGuard<'_, State>) {
         state.is_listening = false;
         std::mem::forget(self);

@@ -14,7 +14,7 @@ use threadkeep_store::{Listing, Listings, StoreError};
 /// Maximum number of members skipped under one lock. Skipping that many takes about half a millisecond.
 const SKIP_MAX: u64 = 10_000;
 
-/// Lists by name. A single lock is enough, because objects are created far less often than they are written.
+/// Lists of objects, by list name. One lock is enough, because objects are created far less often than written.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(HashMap<String, List>);
 

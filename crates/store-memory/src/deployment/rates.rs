@@ -114,7 +114,7 @@ impl Rates for MemoryStore {
         let now_us = self.0.clock.now_ms() * 1_000;
         let take = |counter: &mut Counter| counter.take(rates, now_us);
         let subject = subject.into();
-        // a full store adds no counter for a new caller, but admits the caller, so that the caller can end threads
+        // a full store does not count a new caller, but admits the caller, because the call may free memory
         if !has_room && counters.0.get(&subject).is_none() {
             return Ok(take(&mut Counter::default()));
         }

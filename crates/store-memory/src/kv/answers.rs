@@ -7,7 +7,7 @@ use threadkeep_store::{NamespaceRecord, Put, Usage};
 
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The outcome of a put, or the entry's stamp if the precondition failed.
+    /// The outcome of a put, or the entry's version and life if the precondition failed.
     Put(Result<Put, Stamp>),
     /// The outcome of a deletion; true if the entry existed.
     Deleted(bool),
@@ -38,7 +38,7 @@ impl Answers {
         self.by_subject.len()
     }
 
-    /// Returns whether a result is remembered for `key`. If so, a write with `key` adds no data.
+    /// Returns whether a result is remembered for `key`. If so, a write with `key` is a retry, which does not add data.
     pub(crate) fn has_answer(
         &self,
         subject: Fingerprint,
@@ -84,7 +84,7 @@ impl Answers {
         }
     }
 
-    /// Moves the results of up to `limit` expired subjects into `removed`. Returns whether there are more.
+    /// Moves expired results of up to `limit` subjects into `removed`. Returns whether more expired results may remain.
     pub(crate) fn sweep(
         &mut self,
         now_ms: u64,

@@ -1,5 +1,5 @@
-//! Stores namespaces. One lock is enough for all of them, because each step takes microseconds, and a page of 1,000
-//! entries takes half a millisecond.
+//! Stores namespaces. One lock is enough for all namespaces, because a step holds the lock only for microseconds, and
+//! even reading a page of 1,000 entries takes only half a millisecond.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ impl Namespaces for MemoryStore {
         entry: &NewEntry,
         terms: EntryTerms,
     ) -> Result<Answered<Put>, WriteError> {
-        // copies the body, which may be a slice of a larger buffer, before taking the lock
+        // copies the body, because it may be a slice of a buffer that the entry would keep in memory
         let entry = NewEntry {
             body: Bytes::copy_from_slice(&entry.body),
             ..entry.clone()

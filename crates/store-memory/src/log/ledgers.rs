@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 use threadkeep_store::{PARKED_MAX, log_dropped_events};
 
-/// Leases and ledgers, which share one lock so that only the holder of a lease can store progress.
+/// Leases and ledgers (consumers' progress). They share a lock, so that only the holder of a lease can store progress.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
@@ -54,8 +54,8 @@ impl ConsumerState {
         cursors.min()
     }
 
-    /// Stores a change if the lease is held and nothing has been erased since the holder started. Returns how many
-    /// parked events were dropped to make room, or `None` if nothing was stored.
+    /// Stores a change if the lease is held and no events were erased since the holder started. Returns how many parked
+    /// events (which await a replay) were dropped, or `None` if the change was not stored.
     fn commit(&mut self, holding: &Holding<'_>, change: &LedgerChange, now_ms: u64) -> Option<u64> {
         let pool = self.pools.get(holding.consumer)?;
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
@@ -67,7 +67,7 @@ impl ConsumerState {
 }
 
 impl ConsumerLedger {
-    /// Stores a change. Returns how many parked events were dropped to make room.
+    /// Stores a change. Returns how many parked events were dropped because more than [`PARKED_MAX`] were parked.
     fn commit(&mut self, change: &LedgerChange) -> u64 {
         for (bucket, position) in &change.cursors {
             if let Some(cursor) = self.cursors.get_mut(usize::from(*bucket)) {
@@ -103,7 +103,7 @@ impl ConsumerLedger {
         }
     }
 
-    /// Makes parked events pending. Returns how many of the events were parked.
+    /// Makes parked events pending, so that they are delivered again. Returns how many of `records` were parked.
     fn replay(&mut self, records: &[(EventId, Bytes)]) -> u64 {
         let mut replayed = 0;
         for (id, record) in records {

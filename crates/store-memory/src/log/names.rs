@@ -6,9 +6,10 @@ use threadkeep_domain::{
     Answer, Document, Json, Key, NAMED_KEY_BYTES_MAX, NAMED_KEYS_MAX, Operation,
 };
 
-/// Returns the keys that `operations` affect and that exist in `document`. To find the changed keys, combine the
-/// results for the document before and after the operations. A deleted key is only in the first result, a new key is
-/// only in the second, and a temporary key is in neither.
+/// Returns the keys that `operations` affect and that exist in `document`.
+///
+/// To find the changed keys, combine the results for the document before and after the operations. A deleted key is
+/// only in the first result, a new key is only in the second, and a temporary key is in neither.
 pub(crate) fn touched<'a>(
     operations: &'a [Operation],
     document: &'a Document,
@@ -52,7 +53,7 @@ pub(crate) fn of_keys(keys: &BTreeSet<Key>) -> Option<Json> {
     list(keys.iter())
 }
 
-/// Returns a JSON array of sorted keys, or `None` if they exceed the limits of an event.
+/// Returns a JSON array of sorted keys, or `None` if the keys exceed the limits for key names in an event.
 fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
     let count = keys.len();
     if count > NAMED_KEYS_MAX {

@@ -4,7 +4,7 @@ use threadkeep_domain::heap::Heap;
 use threadkeep_domain::{Event, EventId, Position, Retention, heap};
 use threadkeep_store::millis;
 
-/// Events of one shard, oldest first. Each event is in its own block, so that deleting it frees its memory.
+/// Events of one shard, oldest first. Each event is in its own memory block, so deleting an event frees its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: VecDeque<Box<Event>>,
@@ -54,7 +54,7 @@ impl Log {
     }
 
     /// Deletes up to `limit` events that are past their retention and have been handled by every consumer, or that are
-    /// past the maximum retention. Returns whether there are more.
+    /// past the maximum retention. Returns whether more such events remain.
     pub(crate) fn tidy(
         &mut self,
         now_ms: u64,
@@ -83,8 +83,9 @@ impl Log {
     }
 
     /// Checks up to `limit` events after the position `after`, and deletes the unwanted events. Returns the position of
-    /// the last checked event, or `None` at the end of the log. Does not move the horizon, because no reader misses
-    /// these events.
+    /// the last checked event, or `None` at the end of the log.
+    ///
+    /// Does not change [`Self::horizon`], because readers do not need the deleted events.
     pub(crate) fn purge(
         &mut self,
         after: Position,

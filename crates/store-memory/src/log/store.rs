@@ -48,7 +48,7 @@ impl EventLog for MemoryStore {
     }
 
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
-        // frees memory if possible; even a full store logs the event, because the event can be evicted
+        // Frees memory if necessary. The event is logged even if the store stays full, because it can be evicted later.
         self.0.has_room();
         self.change(id, |entry, step| entry.complete(completed, step));
         Ok(())

@@ -76,7 +76,7 @@ impl HeldResponses {
         Some(removed)
     }
 
-    /// Returns the response that has reserved a scope without a thread, unless that response is `id`.
+    /// Returns the response that has reserved `scope`, which has no thread. Ignores a reservation by `id` itself.
     fn floor_holder(
         &self,
         scope: &ScopeId,
@@ -88,7 +88,7 @@ impl HeldResponses {
         Some((*holder, held))
     }
 
-    /// Reserves a scope without a thread for a response, until the response ends.
+    /// Reserves `scope`, which has no thread, for the response `id` until the response ends.
     fn take_floor(&mut self, scope: &ScopeId, id: ResponseId) {
         self.listed.floors.insert(scope.clone(), id);
     }

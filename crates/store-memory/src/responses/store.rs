@@ -239,7 +239,7 @@ impl Responses for MemoryStore {
     }
 }
 
-/// Starts or resumes a response. Returns `None` if there is no room for a new response.
+/// Starts or resumes a response. Returns `None` if a new response does not fit into the store.
 fn begin_in(
     shard: &mut Shard,
     id: &ResponseId,
@@ -306,7 +306,7 @@ fn begin_in(
     Ok(Some(Begun::Resumed(journal)))
 }
 
-/// Extends the lifetime of a response's thread. Fails if the life in which the response started has ended.
+/// Extends the lifetime of a response's thread. Fails if the thread has ended since the response started.
 fn open_thread(
     shard: &mut Shard,
     id: &ResponseId,
@@ -326,7 +326,7 @@ fn open_thread(
     }
 }
 
-/// Checks that the driver with `token` may write to a response. If `token` is `None`, any driver may write.
+/// Checks that the caller with `token` may write to a response. If `token` is `None`, any caller may write.
 fn check(
     shard: &mut Shard,
     id: &ResponseId,

@@ -85,7 +85,7 @@ impl ScopeEntry {
         Ok(written)
     }
 
-    /// Ends and returns the scope; the caller drops it. Results are remembered for one more minute.
+    /// Ends and returns the scope; the caller drops it after releasing the lock. Keeps results for one more minute.
     pub(crate) fn end(
         &mut self,
         end: &ScopeEnd,

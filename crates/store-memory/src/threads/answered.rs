@@ -15,7 +15,7 @@ pub(super) enum Answered {
     Rotated(Box<Rotated>),
 }
 
-/// The result of a write. Operations without a result use no memory.
+/// The result of a write. If no operation has a result of its own, only the number of operations is stored.
 #[derive(Debug)]
 pub(super) struct Packed {
     written: Written,
@@ -145,7 +145,7 @@ impl Heap for ScopeAnswered {
     }
 }
 
-/// Counts 8 bytes per operation result and per appended item, and the size of each taken item.
+/// Counts 8 bytes per operation result and appended item, and the size of each item taken from the history's end.
 impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
         match self {

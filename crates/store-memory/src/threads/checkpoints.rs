@@ -56,7 +56,7 @@ impl Checkpoints for MemoryStore {
     ) -> Result<Written, WriteError> {
         let has_room = self.0.has_room();
         loop {
-            // read without the lock, because a checkpoint does not change during a life
+            // safe without the lock, because a checkpoint does not change until the thread ends
             let checkpoint = self.read_saved(id, number)?;
             let mut shard = self.0.of(id);
             let now_ms = self.0.clock.now_ms();
@@ -66,7 +66,7 @@ impl Checkpoints for MemoryStore {
             let restored = shard.change(id, now_ms, |entry, step| {
                 entry.restore_checkpoint(number, checkpoint, write, step)
             });
-            // reads the checkpoint again if the thread has started a new life in the meantime
+            // reads the checkpoint again if the thread ended and was created again in the meantime
             if restored != Err(Refusal::Changed) {
                 return Ok(restored?);
             }

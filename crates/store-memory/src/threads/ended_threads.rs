@@ -10,7 +10,7 @@ use threadkeep_store::{Archive, ArchiveHead, ArchivePosition};
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
-    /// Ended lives, sorted by thread id and then by the order in which they ended.
+    /// Ended lives of threads, sorted by thread id, then in the order in which the lives ended.
     ended: BTreeMap<(ThreadId, u64), Life>,
     positions: BTreeSet<ArchivePosition>,
     owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
@@ -26,13 +26,13 @@ pub(crate) struct EndedThread {
     pub(crate) archived_ms: u64,
     /// Log position of the end event.
     pub(crate) event: Position,
-    /// True if the life was restored. If so, the entry is kept only for its end event.
+    /// True if the life was restored. If so, the entry stays only because its end event may be in the log.
     pub(crate) is_restored: bool,
     checkpoints: Vec<u32>,
     /// Sequence number of this life among all ended lives.
     number: u64,
-    /// Number of bytes counted for this entry. The entry may now be smaller, because a restore moves the scope out of
-    /// it.
+    /// Number of bytes counted for this entry. The entry may have become smaller, because a restore moves the scope to
+    /// the new life.
     heap_bytes: u64,
 }
 
@@ -110,7 +110,7 @@ impl EndedThreads {
         self.by_life.insert((*id, life), Box::new(last));
     }
 
-    /// Returns the final state of `life`, or of the life that ended last.
+    /// Returns the final state of `life`, or of the life that ended last if `life` is `None`.
     pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&EndedThread> {
         let life = match life {
             Some(life) => life,
@@ -123,7 +123,7 @@ impl EndedThreads {
         self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
-    /// Returns the number of an id's last known event, or 0. Each life continues the count of the previous life.
+    /// Returns the sequence number of the id's last known event, or 0. A new life continues this numbering.
     pub(crate) fn sequence(&self, id: &ThreadId) -> u64 {
         let last = self.get(id, None);
         last.map_or(0, |last| last.living.sequence)
@@ -142,7 +142,7 @@ impl EndedThreads {
     }
 
     /// Removes the oldest final state if it was archived at or before `archive_cutoff_ms` and its end event is no
-    /// longer in the log. Only the oldest is checked, because all others were archived later and have later events.
+    /// longer in the log. Does not check other states, which were archived and ended later.
     pub(crate) fn pop_oldest(
         &mut self,
         archive_cutoff_ms: u64,

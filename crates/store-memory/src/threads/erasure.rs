@@ -218,7 +218,7 @@ mod tests {
         let [owner, other] = ["ann", "bob"].map(|text| Owner::new(text).unwrap());
         let [living, archived, transferred] = [(); 3].map(|()| ThreadId::random());
         store.watch_all(Duration::from_secs(60)).await.unwrap();
-        // changes in the millisecond in which the watch starts are not logged
+        // waits, because changes in the millisecond in which the watch starts are not logged
         tokio::time::sleep(Duration::from_millis(2)).await;
         let ids = [(&living, 71), (&archived, 73), (&transferred, 79)];
         for (id, size) in ids {
@@ -265,7 +265,7 @@ mod tests {
         for size in [71, 73].into_iter().flat_map(sizes) {
             assert!(!after.contains(&size), "{size} in {after}");
         }
-        // the thread now has a different owner, and only the former owner's result contained the metadata
+        // the transferred thread keeps its keys; only the former owner's remembered result contained the old metadata
         let [key, .., remembered, _, _] = sizes(79);
         assert!(after.contains(&key), "{after}");
         assert!(!after.contains(&remembered), "{after}");

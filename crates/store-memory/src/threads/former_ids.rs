@@ -3,8 +3,8 @@ use std::collections::{HashMap, VecDeque};
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::{Life, ThreadId};
 
-/// The former ids of rotated lives. An id is kept while data may still exist under it, because an erasure must cover
-/// that data.
+/// The former ids of threads that were moved to a new id. An id is listed while data may exist under it, because an
+/// erasure must cover that data.
 #[derive(Debug, Default)]
 pub(crate) struct FormerIds {
     of_life: HashMap<Life, Ids>,
@@ -20,7 +20,7 @@ struct Ids {
 }
 
 impl FormerIds {
-    /// Records that a life has moved to a different id. Drops records of moves before `oldest_ms`.
+    /// Records that a thread was moved to a different id. Drops records of moves before `oldest_ms`.
     pub(crate) fn note(
         &mut self,
         life: Life,

@@ -9,8 +9,8 @@ use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 
-/// The checkpoints of a live thread, by number. Each state is stored as text, which is one block of memory, so that the
-/// end of a thread can quickly free all checkpoints under the lock.
+/// The checkpoints of a live thread, by number. Each state is stored as JSON text, which is one block of memory, so
+/// that all checkpoints can be freed quickly under the lock when the thread ends.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldCheckpoints {
     by_number: BTreeMap<u32, Checkpoint>,
@@ -50,7 +50,7 @@ impl HeldCheckpoints {
         Ok(head)
     }
 
-    /// Builds the checkpoints from an image. Returns `None` if the thread never had a checkpoint.
+    /// Builds the checkpoints from an exported image. Returns `None` if the thread never had a checkpoint.
     pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
         let saved = image.saved.iter().map(|saved| {
             let checkpoint = Checkpoint {
@@ -79,7 +79,7 @@ impl HeldCheckpoints {
         self
     }
 
-    /// Exports the checkpoints. Parses each state, so do not call this under a lock.
+    /// Exports the checkpoints. Parses each state, which is slow, so do not call this under a lock.
     pub(crate) fn image(&self) -> Result<CheckpointImages, StoreError> {
         let read = |saved: &Checkpoint| {
             Ok(CheckpointImage {

@@ -60,7 +60,7 @@ impl MemoryStore {
     }
 }
 
-/// Adds the checkpoints to an image. Parses the checkpoints, so do not call this under a lock.
+/// Adds the checkpoints to an image. Parses them, which is slow, so do not call this under a lock.
 fn with_checkpoints((image, saved): (Image, Option<HeldCheckpoints>)) -> Result<Image, StoreError> {
     let Some(saved) = saved else {
         return Ok(image);

@@ -31,7 +31,7 @@ pub(crate) struct LiveThread {
 }
 
 impl LiveThread {
-    /// Builds a new life that has no writes yet. `sequence` is the number of the previous life's last event.
+    /// Builds a new life at version 0. `sequence` is the sequence number of the previous life's last event.
     pub(crate) fn new(policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {
@@ -53,8 +53,8 @@ impl LiveThread {
         }
     }
 
-    /// Starts a new life with the content of this ended life. `sequence` is the number of the id's last event. Moves
-    /// the scope, which the ended life no longer needs, and copies everything else.
+    /// Starts a new life with the content of this ended life. `sequence` is the sequence number of the id's last event.
+    /// Moves the scope, which the ended life does not need, and copies everything else.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -82,7 +82,7 @@ impl LiveThread {
         self.created_ms
     }
 
-    /// Builds a life from an image. Call [`Self::begin`] to start it.
+    /// Builds a life from an exported image. Call [`Self::begin`] to start the life.
     pub(crate) fn of_image(import: &Import<'_>) -> Self {
         let Image {
             thread,
@@ -112,7 +112,7 @@ impl LiveThread {
         }
     }
 
-    /// Starts the life. `sequence` is the number of the previous life's last event.
+    /// Starts the life. `sequence` is the sequence number of the previous life's last event.
     pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
         if import.origin.is_some() {
             self.created_ms = now_ms;
@@ -148,7 +148,7 @@ impl LiveThread {
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
         self.check_reservation(write)?;
-        // this is the last step that can fail, and a failure changes nothing
+        // no later step can fail, and if this step fails, the thread is unchanged
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
         if let Some(change) = write.metadata {
@@ -208,7 +208,7 @@ impl LiveThread {
         Ok(done)
     }
 
-    /// Appends either all history items of a write or none of them. Writes the results of the operations to `answers`.
+    /// Appends either all history items of a write or none. Writes the results of the operations to `answers`.
     fn append(
         &mut self,
         write: &Write<'_>,
@@ -279,8 +279,8 @@ impl LiveThread {
         })
     }
 
-    /// Replaces the state and metadata with those of a checkpoint; `document` is its parsed state. Returns the result
-    /// and the previous document.
+    /// Restores a checkpoint: `document` is its parsed state, and `metadata` is its metadata. Returns the result and
+    /// the previous document.
     pub(crate) fn restore_content(
         &mut self,
         document: Document,

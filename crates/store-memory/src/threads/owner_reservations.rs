@@ -6,7 +6,7 @@ use threadkeep_domain::OwnerTag;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_store::{ReservationToken, millis};
 
-/// Reservations for new threads, by owner, with their expiry times. A request releases its own reservation.
+/// Reservations for new threads, by owner, with expiry times. Each request releases its own reservation.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, ReservationToken), u64>);
 

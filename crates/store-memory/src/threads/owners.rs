@@ -14,8 +14,8 @@ use threadkeep_store::{
     ThreadPage,
 };
 
-/// Number of ids checked under one lock for each requested thread. More than one, because most ids in a shard may
-/// belong to ended threads.
+/// Maximum number of ids that are checked under one lock for each requested thread. The number is greater than one,
+/// because most ids in a shard may belong to ended threads.
 const IDS_PER_THREAD: usize = 8;
 
 #[async_trait]

@@ -15,7 +15,7 @@ pub(crate) trait Remembered: Heap {
 }
 
 /// The results of one id, by idempotency key. A result is kept for at least a minute. The newest results are kept for
-/// as long as their subject exists, up to a day.
+/// as long as the id exists, up to a day.
 #[derive(Debug)]
 pub(crate) struct Records<A> {
     by_key: HashMap<Fingerprint, Record<A>>,
@@ -57,7 +57,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Like [`Self::find`], but returns the result as converted by `read`. Rejects a request of a different kind.
+    /// Like [`Self::find`], but returns the result as converted by `read`. Rejects the key if it was used for a
+    /// different kind of request.
     pub(crate) fn replay<T>(
         &self,
         key: Option<IdempotencyKey>,
@@ -86,7 +87,7 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Returns whether a result is stored for `key`. If so, a write with `key` adds no data.
+    /// Returns whether a result is stored for `key`. If so, a write with `key` is a retry, which does not add data.
     pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
@@ -105,9 +106,10 @@ impl<A: Remembered> Records<A> {
         Ok(())
     }
 
-    /// Remembers a result for a subject that ends at `subject_end_ms`. Drops results older than a day. At
-    /// [`LONG_LIVED_ANSWERS_MAX`] results, also drops up to two that are older than a minute. Two suffice, because each
-    /// call adds only one.
+    /// Remembers a result for a thread, scope or namespace that ends at `subject_end_ms`.
+    ///
+    /// Drops results older than a day. If there are [`LONG_LIVED_ANSWERS_MAX`] results, also drops up to two results
+    /// that are older than a minute, which suffices because each call adds only one result.
     pub(crate) fn add(
         &mut self,
         key: IdempotencyKey,
@@ -146,8 +148,8 @@ impl<A: Remembered> Records<A> {
         }
     }
 
-    /// Makes all results expire at `ends_ms`, or a minute from now if that is later. Called when the life that the
-    /// results belong to has ended. Does not revive expired results.
+    /// Makes all results expire at `ends_ms`, or a minute from now if that is later. Call this when the thread or scope
+    /// that the results belong to has ended. Does not revive expired results.
     pub(crate) fn expire_by(&mut self, ends_ms: u64, now_ms: u64) {
         self.sweep(now_ms);
         if !self.order.is_empty() {

@@ -19,7 +19,7 @@ pub(crate) struct ThreadLists {
     threads: u64,
     updated: BTreeSet<(OwnerTag, OwnedPosition)>,
     created: BTreeSet<(OwnerTag, OwnedPosition)>,
-    /// Former owners of threads, kept while remembered results may contain their data.
+    /// Former owners of threads. An owner is listed while remembered results may contain the owner's data.
     former: BTreeSet<Former>,
     /// The entries of `former`, oldest first.
     former_by_age: VecDeque<Former>,

@@ -53,7 +53,7 @@ impl Rates for RedisStore {
         rates: &[(RateName, Rate)],
     ) -> Result<(), StoreError> {
         let cmd = self.rate_command(Script::GiveBackRates, counted, rates);
-        // Sent as a read, which does not wait for replicas. At worst, a retry returns the permits twice.
+        // Sent as a read, which does not wait for replicas, but may be retried and then return the permits twice.
         self.link.calls().read(cmd).await.map(drop)
     }
 }

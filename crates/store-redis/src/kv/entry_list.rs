@@ -81,7 +81,7 @@ impl RedisStore {
             order,
         } = requested;
         let range = Range::of(namespace, prefix, after, order);
-        // twice the average share, plus 8, covers nearly every bucket in one read
+        // reads twice a bucket's average share of a page, plus 8 keys, so that one read suffices for most buckets
         let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
             .buckets_of_all()

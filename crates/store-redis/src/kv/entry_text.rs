@@ -10,9 +10,9 @@ use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, Sto
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;
-/// Size of a head, including the lengths of its texts, but not the texts themselves.
+/// Size of an entry's head in bytes, without the content type and the encoding, but including their lengths.
 const HEAD_BYTES: usize = 39;
-/// Size of a namespace's record, without the idle time and end, which are optional.
+/// Size of a namespace's record in bytes, without the idle time and end, which are optional.
 const RECORD_BYTES: usize = 13;
 const IDLE_BYTES: usize = 12;
 const USAGE_BYTES: usize = 18;
@@ -78,8 +78,8 @@ fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
     Ok((text, rest))
 }
 
-/// Serializes an entry after a blank header, which the script overwrites with numbers. Also returns the total size of
-/// the texts and their lengths. No text may exceed 255 bytes.
+/// Serializes an entry after a blank header, which the script fills in. Also returns the total size of the content
+/// type, the encoding and their two length bytes. Each may have up to 255 bytes.
 pub(crate) fn serialize(entry: &NewEntry) -> (Vec<u8>, usize) {
     let encoding = entry.content_encoding.as_ref();
     let texts = [

@@ -1,7 +1,7 @@
 //! Ends idle namespaces.
 //!
 //! Nothing is written when the idle time elapses. The next script that reads the namespace removes it from the list,
-//! and stores a time. Entries that were put before that time ended with the namespace, and are deleted in batches.
+//! and stores a time. Entries that were last put before that time ended with the namespace, and are deleted later.
 
 use redis::Value;
 
@@ -18,13 +18,13 @@ const CHECK_BATCH: usize = 100;
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) record: Option<NamespaceRecord>,
-    /// Entries that were put before this time ended with an earlier namespace of this name.
+    /// Entries that were last put before this time belonged to an earlier namespace of this name, and have ended.
     pub(super) since_ms: u64,
 }
 
 impl RedisStore {
-    /// Records a use of a namespace, unless one was recorded a moment ago. Entries that were put before the returned
-    /// time have ended.
+    /// Records a use of a namespace, unless a use was recorded a moment ago. Returns a time: entries that were last put
+    /// before that time have ended.
     pub(super) async fn use_namespace(
         &self,
         calls: &Calls<'_>,
@@ -34,7 +34,7 @@ impl RedisStore {
         let now_ms = self.clock.now_ms();
         match known {
             Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
-            // entries on other nodes must stay available even while the node that has the namespaces is down
+            // ignores errors: entries on other nodes must stay available while the node with the namespaces is down
             Some(known) if !known.is_idle && calls.has_several_servers() => {
                 let check = self.check_command(&[namespace], true);
                 let Ok(reply) = calls.peek(check).await else {
@@ -93,7 +93,7 @@ impl RedisStore {
         cmd
     }
 
-    /// Deletes the entries of ended namespaces, so that they are no longer counted.
+    /// Deletes the entries of ended namespaces, so that usage does not include these entries.
     pub(super) async fn delete_ended_entries(
         &self,
         namespaces: &[Namespace],
@@ -150,8 +150,8 @@ impl RedisStore {
     }
 }
 
-/// Builds the command that deletes the entries of a bucket that were put before `since_ms`. Panics if `entries` is
-/// empty.
+/// Builds the command that deletes those of `entries` that were last put before `since_ms`. All entries must be in one
+/// bucket. Panics if `entries` is empty.
 fn bury_command(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
     let bucket = entries[0].bucket;
     let mut cmd = Script::BuryEntries.call(4 + entries.len());

@@ -1,4 +1,4 @@
-//! Remembers the namespaces that this process used recently, so that not every use requires a check.
+//! Remembers the namespaces that this process used recently, so that most uses do not require a check.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) struct KnownNamespaces(Mutex<HashMap<Namespace, Known>>);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// Entries that were put before this time ended with an earlier namespace of this name.
+    /// Entries that were last put before this time belonged to an earlier namespace of this name, and have ended.
     pub(crate) since_ms: u64,
     pub(crate) is_idle: bool,
     noted_ms: u64,

@@ -8,8 +8,8 @@ use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_digest};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 
-/// Maximum number of entries that one command purges. An entry takes 5 us, and Redis may run the commands for a hundred
-/// buckets in a row.
+/// Maximum number of entries that one command purges. Purging an entry takes 5 us, and Redis may run the commands for a
+/// hundred buckets in a row, so larger batches would delay other clients.
 const PURGE_BATCH: u64 = 20;
 const DELETE_BATCH: usize = 32;
 
@@ -65,8 +65,8 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes entries of a namespace in batches. `delete_command` builds the command for one bucket. Returns the sum of
-    /// the results. Entries that are put concurrently may be deleted too.
+    /// Deletes entries of a namespace in batches. `delete_command` builds the command for one bucket. Returns how many
+    /// entries were deleted. Entries that are put concurrently may be deleted too.
     pub(super) async fn delete_entries(
         &self,
         namespace: &Namespace,

@@ -81,8 +81,8 @@ impl Namespaces for RedisStore {
         };
         let keys = self.names.entry(namespace, key);
         let (serialized, texts_bytes) = serialize(entry);
-        // while a slot migrates, a call with a missing key waits until the slot has moved, so only needed keys are
-        // passed
+        // passes the key of the answers only if it is needed, because a call with a missing key waits while its slot
+        // migrates to another node
         let answers = terms.idempotency.map(|_| &keys.answers);
         let mut put = Script::PutEntry.call(5 + answers.iter().len());
         put.arg(&keys.entry)
@@ -215,7 +215,7 @@ impl Namespaces for RedisStore {
         // if two deletions run concurrently, the answer of the first counts
         match self.remember(namespace, key, DELETION, Some(deleted)).await {
             Ok(first) => Ok(first.unwrap_or(fresh)),
-            // The entries are already deleted, and there was room for the key when the deletion began.
+            // Succeeds without storing the answer, because the entries are already deleted.
             Err(WriteError::Refused(Refusal::TooManyIdempotencyKeys { .. })) => Ok(fresh),
             Err(error) => Err(error),
         }

@@ -55,7 +55,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let [_, packed, name, more] = &fields[..] else {
         return Err(CORRUPT);
     };
-    // The trace follows `k`. An event with an unreadable trace is returned without the trace.
+    // In the field name, the trace follows the letter `k`. An event with an unreadable trace is returned without it.
     let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
     let position = position(text(id)?)?;
@@ -154,7 +154,7 @@ pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
     })
 }
 
-/// Returns the newest position of a log: that of its last entry or its horizon, whichever is later. Either may be nil.
+/// Returns the newest position of a log: the last entry's position or the horizon, whichever is later. Both may be nil.
 pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
     Ok(position_or_lowest(last)?.max(position_or_lowest(horizon)?))
 }
@@ -194,7 +194,7 @@ fn read_origin(text: &str) -> Result<Origin, StoreError> {
     })
 }
 
-/// Returns the keys as a JSON array in byte order. The script lists them in the order of the fields.
+/// Returns the keys as a JSON array in byte order. The script does not sort the keys.
 fn names(fields: &str) -> Result<Option<Json>, StoreError> {
     if fields == "!" {
         return Ok(None);

@@ -9,8 +9,8 @@ use threadkeep_store::StoreError;
 /// Maximum delay until a replica notices that a consumer needs all changes.
 pub(crate) const LATENESS: Duration = Duration::from_secs(1);
 
-/// A cached copy of the key that turns on the logging of all changes. The key is read once a second, because reading it
-/// for each write would slow down every write. Logging is complete only once every replica has seen the key.
+/// A cached copy of the key that turns on the logging of all changes. Reading the key for each write would be slow, so
+/// it is read once a second. Logging is complete once every replica has seen the key.
 #[derive(Debug, Default)]
 pub(crate) struct Interest(Mutex<Option<Seen>>);
 
@@ -38,7 +38,7 @@ impl Interest {
         {
             return Ok(seen.logs_all);
         }
-        // taken before the read, so that the result is at least as recent as this time
+        // the time is taken before the read, so that the result is at least as recent as this time
         let at = Instant::now();
         let assumed = Seen {
             at,
@@ -47,7 +47,7 @@ impl Interest {
             is_assumed: true,
         };
         if seen.is_some_and(|seen| seen.is_assumed) {
-            // Only one caller reads the key again, so the other callers need not wait.
+            // Extends the assumption, so that only this caller waits for the key while other callers continue.
             self.set(assumed);
         }
         let mut cmd = command("PTTL");

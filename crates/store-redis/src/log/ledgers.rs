@@ -67,7 +67,7 @@ impl Ledgers for RedisStore {
         let keys = self.names.consumer(consumer);
         let mut pending = command("HGETALL");
         pending.arg(&keys.pending);
-        // signals are read first, so that everything else is at least as recent
+        // reads the signals first, so that the other values are at least as recent as the signals
         let cmds = [signals(&keys), cursors(&keys), note(&keys), pending];
         let [signals, cursors, note, pending] = self.background.calls().read_all(cmds).await?;
         let Some(cursors) = positions(cursors)? else {
@@ -162,7 +162,7 @@ impl Ledgers for RedisStore {
         size.arg(&keys.pending);
         let total = integer(&self.link.calls().read(size).await?)?;
         let (mut events, mut cursor) = (HashMap::new(), "0".to_owned());
-        // HSCAN may return an empty batch, or return a moved field twice
+        // a loop and a map, because HSCAN may return an empty batch, or return a field twice
         while events.len() < limit {
             let mut scan = command("HSCAN");
             scan.arg(&keys.pending).arg(&cursor).arg("COUNT").arg(limit);
@@ -277,8 +277,8 @@ fn count(value: &Value) -> Result<u64, StoreError> {
     }
 }
 
-/// Returns the name of an event's field in hex. The position precedes the bucket, so that names sort in the order of
-/// the events.
+/// Returns the name of the hash field for an event, in hex. The position precedes the bucket, so that names sort in the
+/// order of the events.
 fn name(event: &EventId) -> String {
     let Position { ms, seq } = event.position;
     format!("{ms:012x}{seq:010x}{:04x}", event.bucket)

@@ -47,7 +47,7 @@ impl EventLog for RedisStore {
                 self.unreadable.skip_events(bucket, &page.unreadable);
                 let events = &mut logs[index];
                 events.extend(page.events);
-                // readers treat a page with fewer than `limit` events as the last page
+                // replaces unreadable events, because a page with fewer than `limit` events means the end of the log
                 let last = page.last.filter(|_| page.count == limit);
                 if let Some(last) = last.filter(|_| events.len() < limit) {
                     more.push((index, (bucket, last)));
@@ -67,7 +67,7 @@ impl EventLog for RedisStore {
             cmd
         });
         let (times, heads) = self.background.calls().read_many_timed(heads).await?;
-        // from now on, no node logs an event with a time before its own entry in `times`
+        // no node logs another event with a time before that node's entry in `times`
         let times: Vec<_> = times.iter().map(time_ms).collect::<Result<_, _>>()?;
         let now_ms = times.into_iter().min().ok_or(UNKNOWN)?;
         let newest = |head: &Value| match head {
@@ -128,7 +128,7 @@ impl EventLog for RedisStore {
     }
 
     async fn watch_all(&self, lasts: Duration) -> Result<u64, StoreError> {
-        // another replica may have a write in flight that began before that replica saw the key
+        // allows for a write by another replica that began before that replica saw the key
         let lateness = interest::LATENESS + self.background.timeout();
         let mut cmd = Script::WatchAll.call(1);
         cmd.arg(&self.names.watch_all)

@@ -8,14 +8,14 @@ use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPoli
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
-/// Maximum number of operations that a copy collects between reads. A thread that is written but never read therefore
-/// loses its copy.
+/// Maximum number of operations that a copy collects between reads. Because of this limit, the copy of a thread that is
+/// written but never read is dropped.
 const PENDING_MAX: usize = 256;
 /// Maximum number of bytes by which the pending operations may exceed the size of the state.
 const PENDING_BYTES_MAX: u64 = 4_096;
-/// Maximum size of a state that is parsed for a single key. For a larger state, Redis is faster.
+/// Maximum size of a state that is parsed to read single keys. Larger states are read faster from Redis.
 const PARSED_BYTES_MAX: u64 = 65_536;
-/// Minimum size of a text to compress. A shorter text fits into one or two packets without compression.
+/// Minimum size of a state to compress. A smaller state fits into one or two network packets without compression.
 const COMPRESSED_BYTES_MIN: usize = 1_024;
 /// Minimum time between two reads that move a thread's expiry, while the expiry is at least `REMAINING_MIN` away.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) struct ThreadCopy {
     body: Option<Bytes>,
     compressed: Compressed,
     document: Option<Document>,
-    /// Operations, in order, that are not yet included in `body` and `document`.
+    /// Operations that have not been applied to `body` and `document` yet, in order.
     pending: Vec<Operation>,
     pending_bytes: u64,
     metadata: Json,
@@ -51,7 +51,7 @@ pub(crate) enum Form {
     About,
 }
 
-/// Records when the expiry of a thread was last moved to a time at least [`REMAINING_MIN`] ahead.
+/// Records when a thread's expiry was last moved to at least [`REMAINING_MIN`] later.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moved {
     /// Taken before the call that moved the expiry.
@@ -110,7 +110,7 @@ impl ThreadCopy {
         self.moved = Some(moved);
     }
 
-    /// Returns whether `form` needs no rendering or parsing, so that the read takes no longer than a lookup.
+    /// Returns whether the copy has the state in this form, so that a read takes no longer than a lookup.
     pub(super) fn has(&self, form: Form) -> bool {
         let is_ready = match form {
             Form::Text => self.body.is_some(),
@@ -120,14 +120,14 @@ impl ThreadCopy {
         is_ready && self.pending.is_empty()
     }
 
-    /// Returns whether this copy is faster than Redis for a read of `form`.
+    /// Returns whether reading `form` from this copy is faster than reading it from Redis.
     pub(super) fn is_for(&self, form: Form) -> bool {
         let size_bytes = self.content_id.meta.size_bytes;
         form != Form::Parsed || self.document.is_some() || size_bytes <= PARSED_BYTES_MAX
     }
 
-    /// Applies a write that resulted in `content_id`. Returns false if the copy must be dropped: the owner has changed,
-    /// or applying the pending writes would cost more than reading the thread again.
+    /// Applies a write that resulted in `content_id`. Returns false if the copy must be dropped because the owner has
+    /// changed, or because applying the pending writes would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, content_id: ContentId) -> bool {
         let has_new_owner = content_id.meta.owner != self.content_id.meta.owner;
         if has_new_owner || self.pending.len() + write.operations.len() > PENDING_MAX {
@@ -177,7 +177,7 @@ impl ThreadCopy {
         body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
     }
 
-    /// Stores the compressed text if it is at least a tenth smaller. Otherwise, the copy is not compressed again.
+    /// Stores the compressed state if it is at least a tenth smaller. Otherwise, records that compression is useless.
     pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
         let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
         let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);
@@ -230,7 +230,7 @@ impl ThreadCopy {
             (self.body, self.compressed) = (None, Compressed::Unknown);
             self.pending_bytes = 0;
             let pending = std::mem::take(&mut self.pending);
-            // Redis has accepted these operations under the limits that applied at that time
+            // no limits apply, because Redis checked the limits when it accepted these operations
             let limits = ThreadPolicy {
                 max_bytes: u64::MAX,
                 max_keys: u32::MAX,

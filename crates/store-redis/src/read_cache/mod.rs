@@ -1,8 +1,8 @@
 //! Caches states that this process has read or written, in bounded memory.
 //!
-//! Each read asks Redis for the current [`ContentId`] of the thread, and uses the copy only if its id is equal. Copies
-//! therefore need no invalidation, and a stale copy costs only one more call. When this process writes a thread, it
-//! also updates the copy.
+//! Each read asks Redis for the current [`ContentId`] of the thread, and uses the copy only if the copy has the same
+//! id. Copies therefore do not need to be invalidated, and a stale copy costs only one more call. When this process
+//! writes a thread, it also updates the copy.
 
 mod content_id;
 mod copy;
@@ -22,11 +22,10 @@ use threadkeep_domain::heap::Heap as _;
 use threadkeep_domain::{ThreadId, Write};
 use threadkeep_store::CacheUse;
 
-/// Number of parts of the cache. Each part has its own lock and an equal share of the bytes. States that are larger
-/// than a share are not cached.
+/// Number of shards of the cache. Each shard has its own lock and an equal share of the byte limit. A state that is
+/// larger than this share is not cached.
 const SHARDS: usize = 8;
-/// Size in bytes of an entry without its content: its key and value, and its slots in the hash table and the eviction
-/// order.
+/// Size in bytes of a cache entry without its content: key, value, and slots in the hash table and the eviction order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
 /// Copies of threads, shared by all workers. The least recently used copies are evicted first.
@@ -86,8 +85,8 @@ impl ReadCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the copy of a thread whose current content is `content_id`, and records `moved`. Returns `None` and counts
-    /// a miss if the copy has different content or is unusable.
+    /// Reads the copy of a thread whose current content in Redis is `content_id`, and records `moved` in the copy.
+    /// Returns `None` and counts a miss if the copy has different content or is unusable.
     pub(crate) fn read<T>(
         &self,
         id: &ThreadId,
@@ -117,7 +116,7 @@ impl ReadCache {
         let mut shard = self.shard(id);
         let copy = shard.copies.get_mut(id)?;
         if copy.content_id() != content_id {
-            // a slower reader may have asked Redis before the copy was made
+            // keeps a newer copy: a slow reader may have asked Redis before that copy was made
             if !copy.content_id().is_later_than(content_id) {
                 let _old = shard.take(id);
                 drop(shard);
@@ -138,14 +137,14 @@ impl ReadCache {
         Some(read)
     }
 
-    /// Keeps a copy unless a later version is present, and evicts other copies to make room.
+    /// Stores a copy unless the cache has a later version, and evicts other copies to make room.
     pub(crate) fn keep(&self, id: ThreadId, copy: ThreadCopy) {
         let mut shard = self.shard(&id);
         let existing = shard.copies.peek(&id);
         if existing.is_some_and(|existing| existing.content_id().is_later_than(copy.content_id())) {
             return;
         }
-        // the old copy is taken out, so that it is freed after the lock is released
+        // takes the old copy out of the shard, so that it is freed after the lock is released
         let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {
@@ -196,8 +195,8 @@ impl ReadCache {
         }
     }
 
-    /// Keeps a copy of a thread that this process created, as the least recently used copy, so that a stream of new
-    /// threads does not evict threads that are read. No other thread has this life, so the id identifies the content.
+    /// Stores a copy of a thread that this process created. Marks it as least recently used, so that a stream of new
+    /// threads does not evict threads that are read. The content is known without a read, because the life is new.
     fn begin(&self, id: ThreadId, write: &Write<'_>, content_id: ContentId) {
         let mut copy = ThreadCopy::empty(content_id);
         if copy.follow(write, content_id) {
@@ -254,8 +253,8 @@ impl Shard {
     }
 }
 
-/// Returns the number of bytes that a copy allocates, plus half. The extra half accounts for memory fragmentation when
-/// contents of one size replace contents of another size.
+/// Returns one and a half times the number of bytes that a copy allocates. The extra half accounts for memory
+/// fragmentation when contents of one size replace contents of another size.
 fn bytes_of(copy: &ThreadCopy) -> u64 {
     (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }

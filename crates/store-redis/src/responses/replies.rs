@@ -40,7 +40,7 @@ impl Meta {
     }
 }
 
-/// Returns `None` if the response already exists. The caller must then read its journal.
+/// Parses a reply of `begin.lua`. Returns `None` if the response exists; the caller must then read its journal.
 pub(super) fn begun(reply: Value) -> Result<Option<Begun>, WriteError> {
     let reply = unless_refused(array(reply)?)?;
     let (tag, details) = reply.split_first().ok_or(UNKNOWN)?;

@@ -56,7 +56,7 @@ impl Responses for RedisStore {
         if let Some(begun) = begun(self.link.calls().write(cmd).await?)? {
             return Ok(begun);
         }
-        // read outside the script, because the journal and the answer can be large
+        // the response is read outside the script, because its journal and answer can be large
         let view = self.get_response(id).await?.ok_or(Refusal::TurnLost)?;
         Ok(match view.answer {
             Some(answer) => Begun::Ended(answer),
@@ -107,7 +107,7 @@ impl Responses for RedisStore {
         events: &[Bytes],
     ) -> Result<(), WriteError> {
         let [key, _] = self.names.response(id);
-        // not batched in a cluster, because few waiting calls share a slot there
+        // a cluster does not combine these calls, because few waiting calls share a hash slot
         let mut cmd = Script::AppendEvents.call_on(&key, !self.link.is_cluster());
         cmd.arg(self.ahead())
             .arg(token.0)
@@ -138,7 +138,7 @@ impl Responses for RedisStore {
             .arg("+")
             .arg("COUNT")
             .arg(limit.clamp(1, i64::MAX as usize));
-        // the meta is read first: if it shows that the response has ended, all events are present
+        // the meta is read first: if it shows that the response has ended, the events read after it are complete
         let cmds = [meta, ttl, events_ttl, range];
         let [meta, ttl, events_ttl, events] = self.link.calls().read_all(cmds).await?;
         // a missing key has a negative TTL
@@ -275,7 +275,7 @@ impl RedisStore {
         }
     }
 
-    /// Runs a step that does not write to the scope. Returns the outcome of an earlier attempt, if any.
+    /// Performs a step of a response without writing to the scope. Returns the outcome of an earlier attempt, if any.
     async fn do_step(
         &self,
         id: &ResponseId,

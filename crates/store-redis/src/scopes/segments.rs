@@ -36,7 +36,7 @@ fn segment(fields: &[Value]) -> Result<Segment, StoreError> {
     })
 }
 
-/// Parses a page of original items. Returns `None` if the segment does not exist.
+/// Parses a page of original items, which a compaction replaced. Returns `None` if the segment does not exist.
 pub(super) fn page(reply: Value) -> Result<Option<HistoryPage>, StoreError> {
     if reply == Value::Nil {
         return Ok(None);

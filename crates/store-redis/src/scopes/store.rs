@@ -159,7 +159,8 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
-    /// Calls the write script, and makes room first if necessary. The write may be a step of a response.
+    /// Runs the script that writes to a scope. If the script would have to drop too many items, first drops items in
+    /// separate calls. The write may be a step of a response.
     pub(crate) async fn call_write_scope(
         &self,
         scope: &ScopeId,
@@ -198,8 +199,8 @@ impl RedisStore {
         }
     }
 
-    /// Drops the oldest items of a history until its size is at most `limit` bytes. Drops a thousand items at a time,
-    /// so that other calls can run in between. Only needed if a write displaces more items than one script can drop.
+    /// Drops the oldest items of a history until its size is at most `bytes`. Drops a thousand items at a time, so that
+    /// other calls can run in between. Only needed if a write displaces more items than one script can drop.
     pub(crate) async fn make_room(
         &self,
         calls: &Calls<'_>,

@@ -18,8 +18,8 @@ pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
     millis(ttl).min(TTL_MS_MAX)
 }
 
-/// Returns the maximum lifetime of an archive: as long as clients can read the archive or the log may contain its
-/// event. The archive is swept before it expires if possible.
+/// Returns the TTL of an archive. An archive must exist while clients can read it or the log may contain its end event.
+/// Normally, a sweep deletes the archive before the TTL elapses.
 pub(crate) fn archive_ms(retention: &Retention) -> u64 {
     const MARGIN: Duration = Duration::from_secs(3600);
     let longest = retention.archive.max(retention.log_max());

@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub(crate) tail: u64,
     pub(crate) first: u64,
     next: u64,
-    /// Number of bytes of the head chunk before its first remaining element.
+    /// Number of bytes in the head chunk (the first chunk) before its first remaining element.
     skip: usize,
     /// Total size of the elements, including their separators.
     pub(crate) bytes: usize,
@@ -28,7 +28,7 @@ impl Header {
         let mut rest = &packed[1..];
         let id = take(&mut rest, 4);
         let [head, tail, first, next] = [(); 4].map(|()| take(&mut rest, 6));
-        // the second number is the size of the tail chunk, which only the scripts need
+        // skips the second number, the size of the tail chunk, because only the scripts need it
         let [skip, _, bytes] = [(); 3].map(|()| take(&mut rest, 4) as usize);
         if head > tail || first > next {
             return Err(CORRUPT_HEADER);
@@ -98,7 +98,7 @@ pub(super) fn write_chunks<'a>(
     Ok(())
 }
 
-/// Appends a stored value as JSON. Assembles an array stored in one field, and appends any other text unchanged.
+/// Appends the content of a field to `out` as JSON. Converts the stored form of an array, and copies any other value.
 pub(crate) fn write_plain(text: &[u8], out: &mut Vec<u8>) {
     match text.strip_prefix(b"[") {
         Some(elements) if elements.first() == Some(&b'\n') => {

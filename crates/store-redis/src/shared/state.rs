@@ -30,7 +30,7 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, St
         return Ok(None);
     };
     members.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-    // the size in the meta is trusted only up to the number of bytes received
+    // the capacity is limited to the number of bytes received, because the size in the meta may be wrong
     let received = fields
         .iter()
         .map(|(field, value)| field.len() + value.len());

@@ -83,7 +83,7 @@ impl Archives for RedisStore {
 
 struct FoundArchive {
     archive: Archive,
-    /// True if the thread has been restored. If so, only its end event still needs the archive.
+    /// Whether the thread has been restored. If it has, the archive remains only for readers of the end event.
     is_restored: bool,
 }
 
@@ -106,7 +106,7 @@ impl RedisStore {
         match (life, found) {
             (None, found) => Ok(found),
             (Some(life), Some(found)) if found.archive.head.life == life => Ok(Some(found)),
-            // the order matters: an archive is renamed from the first name to the second, never back
+            // reads this name second, because an archive is renamed only from the first name to the second, never back
             (Some(life), _) => {
                 let earlier = format!("{last}:{}", hex(life));
                 self.read_archive(id, &earlier).await
@@ -153,7 +153,7 @@ impl RedisStore {
         integer(ttl).is_ok_and(|ttl_ms| ttl_ms > self.ahead())
     }
 
-    /// Reads the index members after `after` from all buckets, up to the last position that was read in every bucket.
+    /// Reads the index members after `after` from all buckets, up to the position to which every bucket was read.
     async fn list_members(
         &self,
         after: &ArchivePosition,
@@ -178,8 +178,8 @@ impl RedisStore {
         });
         let replies = self.background.calls().read_many(cmds).await?;
         let mut members = Vec::new();
-        // The list is complete up to `read_to`. A bucket that returned a full portion may have more members after its
-        // last one, and `read_to` is the earliest of these last members.
+        // The list is complete up to `read_to`. A bucket that returned a full portion may have more members after the
+        // last member in the portion, so `read_to` is the earliest of these last members.
         let mut read_to: Option<Member> = None;
         for reply in replies {
             let reply = array(reply)?;
@@ -226,7 +226,7 @@ impl RedisStore {
                 let [about @ .., restored] = &fields[..] else {
                     return Err(UNKNOWN);
                 };
-                // the archive may have been restored or swept after it was listed
+                // skips an archive that was restored or swept after it was listed
                 let is_current = *restored == Value::Nil;
                 let about: &[Value; 5] = about.try_into().map_err(|_| UNKNOWN)?;
                 let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));

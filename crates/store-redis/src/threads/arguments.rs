@@ -61,7 +61,7 @@ pub(crate) struct Fast<'a> {
 }
 
 pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
-    // if the caller is the new owner, the fast script leaves threads without an owner to the list script
+    // the fast script never sets owners: if the caller has an owner but the thread does not, write.lua does the write
     let is_bound = match write.owner {
         OwnerChange::None => true,
         OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),
@@ -154,7 +154,7 @@ pub(crate) fn owner(change: OwnerChange<'_>, has_reservation: bool) -> String {
     }
 }
 
-/// Encodes whether the owner has a reservation for another thread. Appends the tag and the text of the owner.
+/// Encodes an owner: whether the owner has a reservation for another thread, then the owner's tag and name.
 pub(crate) fn tagged(owner: &Owner, has_reservation: bool) -> String {
     format!(
         "{}{}{}",

@@ -1,4 +1,4 @@
-//! Notifies callers that are waiting for a turn to end. All replicas publish the ends of turns on one channel.
+//! Notifies callers that wait for a turn to end. All server processes publish the ends of turns on one Redis channel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,13 +13,13 @@ use tokio::time::{sleep, timeout};
 use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
-/// Maximum number of notifications that are kept for a slow receiver. If it falls further behind, it misses the oldest.
+/// Maximum number of unread notifications per receiver. A receiver that falls further behind misses the oldest ones.
 const BUFFERED_MAX: usize = 1_024;
-/// How long a subscription may go without a message before it is replaced. Its connection may be dead.
+/// Maximum time without a message before a subscription is replaced, because its connection may be dead.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The subscription of this process. It exists for as long as it has receivers.
+/// The subscription of this process to the ends of turns. The subscription exists while it has receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct EndedTurns(Arc<Shared>);
 
@@ -27,7 +27,7 @@ pub(crate) struct EndedTurns(Arc<Shared>);
 struct Shared {
     ended: broadcast::Sender<ThreadId>,
     is_running: AtomicBool,
-    /// Locked for writing while a task checks whether it should end, so that no receiver is left without a task.
+    /// Locked for writing while a task checks whether it should end, so that every receiver has a running task.
     gate: RwLock<()>,
 }
 
@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Returns whether no receiver is left. If so, the next receiver starts another task.
+    /// Returns whether there are no receivers, so that the task must end. The next receiver then starts another task.
     fn is_over(&self) -> bool {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         let is_over = self.ended.receiver_count() == 0;

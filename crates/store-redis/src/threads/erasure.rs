@@ -13,14 +13,14 @@ use crate::{Bucket, RedisStore, Script, bucket_number};
 use threadkeep_domain::{Life, OwnerTag};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
 
-/// Maximum number of commands sent together. Redis serves no other client until it has run all of them.
+/// Maximum number of commands sent together. Redis does not serve other clients until it has run all of these commands.
 const COMMAND_BATCH: usize = 8;
 const IDS_MAX: u64 = 12;
 const LIVES_MAX: u64 = 400;
 /// Limits for one script: the number of events to check, and the total size of the key names in those events.
 const EVENTS_MAX: u64 = 128;
 const EVENT_BYTES_MAX: u64 = 256 * 1_024;
-/// Lifetime of an unfinished copy of a log. While it exists, no other copy can begin.
+/// Lifetime of an unfinished copy of a log. While an unfinished copy exists, another copy cannot begin.
 const COPY_TTL: Duration = Duration::from_secs(2);
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -214,7 +214,7 @@ impl RedisStore {
     }
 }
 
-/// Returns the member that represents a life in a set: the thread id and the life, or 0 if the life is unknown.
+/// Returns the member that represents a life in a set: the thread id and the life number, which is 0 if unknown.
 fn name(life: &ErasedLife) -> String {
     format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
 }

@@ -1,4 +1,4 @@
-//! Parts of the index of a bucket: see `lua/shared/index.lua`.
+//! Parses parts of a bucket's index of threads: see `lua/shared/index.lua`.
 
 use redis::Value;
 
@@ -13,7 +13,7 @@ use threadkeep_store::merged::SortedPart;
 /// A bucket's part of a list, from a reply of `list_ids.lua`.
 pub(super) enum Part {
     Read(SortedPart<ThreadId>),
-    /// No id in the current group follows the cursor. The next group begins with this id.
+    /// The current group does not have an id after the cursor. The list continues with this id in the next group.
     Before(String),
 }
 

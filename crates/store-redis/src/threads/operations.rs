@@ -17,7 +17,7 @@ struct Numbers<'a> {
     by_key: HashMap<&'a Key, usize>,
 }
 
-/// Steps of one kind on consecutive fields, and their texts, if any.
+/// Steps of one kind on consecutive fields, and the values of these steps, if any.
 #[derive(Default)]
 struct Run<'a> {
     code: &'static str,
@@ -49,7 +49,7 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     run.end(cmd);
 }
 
-/// Adds the items that operations append to the history. These arguments must follow all others.
+/// Adds the items that operations append to the history. The script expects these arguments after all other arguments.
 pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: HistoryLimit) {
     let mut count = 0;
     for (_, item) in appends(operations) {
@@ -120,7 +120,8 @@ fn add_operation<'a>(
     }
 }
 
-/// Adds a large array to the arguments, split into chunks. The script cannot split it, because scripts do not parse JSON.
+/// Splits a large array into chunks, and adds these to the arguments. The script cannot split an array, because it does
+/// not parse JSON.
 fn add_array(cmd: &mut Command, number: usize, array: &Array) {
     let chunks = array.chunks();
     cmd.arg("A")

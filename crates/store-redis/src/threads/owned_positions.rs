@@ -15,7 +15,7 @@ use threadkeep_store::{OwnedPosition, StoreError, ThreadOrder};
 
 /// Length of a time span. A thread's last write is less than one span later than its score.
 const SPAN_MS: u64 = 10_000;
-/// Extra candidates per bucket for a list by last write. They are enough for 1,000 threads with recent writes.
+/// Number of extra candidates to read per bucket for a list by last write. Enough for 1,000 threads with recent writes.
 const RECENT: usize = 12;
 
 type OwnedPart = SortedPart<Reverse<OwnedPosition>>;
@@ -50,7 +50,7 @@ impl RedisStore {
                     .collect();
                 return Ok((positions, next.map(|Reverse(position)| position)));
             }
-            // a bucket has more threads with the same time, or more recent writes, than a portion holds
+            // a bucket has more threads with the same time, or with recent writes, than a portion holds
             portion *= 8;
         }
     }
@@ -99,12 +99,12 @@ impl RedisStore {
             .into_iter();
         for run in runs {
             for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
-                // a missing thread is removed from the list when its head is read
+                // keeps the score of a missing thread, which heads.lua later removes from the list
                 if meta != Value::Nil {
                     *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
                 }
             }
-            // an unread thread may be up to SPAN_MS newer than its score, so the end of the run is moved by SPAN_MS
+            // unread threads may be up to SPAN_MS newer than the last score, so the run ends SPAN_MS above that score
             run.read_to = run
                 .read_to
                 .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));
@@ -121,8 +121,8 @@ fn positions(reply: Value) -> Result<Vec<Reverse<OwnedPosition>>, StoreError> {
     array(reply)?.into_iter().map(position).collect()
 }
 
-/// Drops threads that cannot be among the first `limit` after `after`, no matter when in its time span each thread was
-/// last written.
+/// Drops threads that cannot be among the first `limit` threads after `after`, no matter when in its time span each
+/// thread was last written.
 fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPosition>, limit: usize) {
     let times = runs.iter().flat_map(|run| &run.items);
     let times = times.map(|Reverse((ms, _))| *ms);
@@ -142,7 +142,7 @@ fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPosition>, limit: usize) {
     }
 }
 
-/// Returns the number of candidates to read per bucket. Ids are spread evenly, so each bucket contributes only a few.
+/// Returns the number of candidates to read per bucket, which is small because ids are spread evenly over the buckets.
 pub(super) fn portion(limit: usize) -> usize {
     4 + limit / 32
 }

@@ -1,4 +1,4 @@
-//! Lists threads. The script that writes a thread also adds it to the lists of its bucket, so no list misses a thread.
+//! Lists threads. The script that writes a thread also adds it to the lists in its bucket, so the lists are complete.
 //! Each page reads from all buckets.
 
 use std::collections::HashMap;

@@ -13,7 +13,7 @@ use threadkeep_store::{HistoryPreview, PREVIEW_BYTES_MAX, StoreError};
 const THREADS_MAX: usize = 64;
 
 impl RedisStore {
-    /// Summarizes each history. A script that has read a lot of data leaves the remaining threads to the next call.
+    /// Summarizes each history. A script that has read a lot of data stops; the next call reads the remaining threads.
     pub(super) async fn previews(
         &self,
         ids: &[ThreadId],

@@ -42,7 +42,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads the copy of a thread after Redis has confirmed that its life, owner and content are current.
+    /// Reads the cached copy of a thread, but only after Redis has confirmed that the copy is current.
     pub(super) async fn read_copy<T>(
         &self,
         id: &ThreadId,
@@ -96,7 +96,7 @@ impl RedisStore {
         }
     }
 
-    /// Reads the version and the life of a thread. A use extends the lifetime unless it has just been extended.
+    /// Reads the version and the life of a thread. Also extends the lifetime unless it was extended a moment ago.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,
@@ -149,8 +149,8 @@ impl RedisStore {
         info.is_moved.then_some(info.content_id)
     }
 
-    /// Returns the thread from its copy if the copy is current and the lifetime was extended a moment ago. Otherwise
-    /// returns `None`, and the caller must ask Redis.
+    /// Returns the thread from its cached copy if the copy is current and the lifetime was extended a moment ago.
+    /// Otherwise returns `None`, and the caller must read the thread from Redis.
     pub(super) async fn thread_from_copy(
         &self,
         id: &ThreadId,
@@ -163,7 +163,7 @@ impl RedisStore {
         };
         let mut ttl = command("PTTL");
         ttl.arg(self.names.thread(id));
-        // the meta is read last: if it matches the copy, the times belong to the same version
+        // reads the version last: if it matches the cached copy, the times that were read before belong to this version
         let cmds = [ttl.guarded(), command("TIME"), self.meta_of(id)];
         let [ttl, time, packed] = calls.read_all(cmds).await?;
         let meta =
@@ -179,8 +179,8 @@ impl RedisStore {
         Ok(Some(meta.describe(metadata, expires_ms, owner)))
     }
 
-    /// Reads the meta of a thread whose lifetime was extended a moment ago. Returns `None` if the thread no longer
-    /// exists.
+    /// Reads the `Meta` record of a thread without extending the lifetime, because it was extended a moment ago.
+    /// Returns `None` if the thread does not exist.
     async fn read_meta(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
         let calls = self.link.calls();
         let meta = match calls.has_several_servers() {

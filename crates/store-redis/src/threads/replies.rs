@@ -10,8 +10,8 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
-/// Number of values that describe a thread: metadata, milliseconds to live, current time, owner. Answers stored by
-/// earlier versions of this service do not include the owner.
+/// Number of values that describe a thread in a reply: metadata, remaining lifetime, current time and owner. Answers
+/// that were stored by earlier versions of this service do not include the owner.
 const DESCRIPTION_VALUES: usize = 4;
 
 pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
@@ -38,7 +38,7 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
     Ok((meta, written))
 }
 
-/// A write as one step in the sequence of writes to a thread.
+/// The `Meta` record of a thread after a write, and the time of the write before it.
 pub(super) struct Step {
     pub(super) meta: Meta,
     /// Time of the thread's previous write, or 0 for a new thread.
@@ -132,7 +132,7 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
     describe(&Meta::read(bytes(packed)?)?, description)
 }
 
-/// Returns the meta of a thread, and its remaining lifetime in milliseconds at the time of the reply.
+/// Parses the `Meta` record of a thread, and its remaining lifetime in milliseconds at the time of the reply.
 pub(super) fn remaining_lifetime(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
     let Value::Array(parts) = reply else {
         return Ok(None);
@@ -184,7 +184,7 @@ pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thre
     Ok(Some(meta.describe(metadata, expires_ms, owner)))
 }
 
-/// Parses the operations' answers. The reply lists them in order as `kind value;`, and omits empty answers.
+/// Parses operations' answers. `results` contains a letter, a value and `;` for each non-empty answer, such as `d1;`.
 fn answers(
     results: &str,
     popped: &[Value],
@@ -228,8 +228,8 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
     Ok(Json::from_compact(json))
 }
 
-/// Converts the script's index of a refused operation to an index in `operations`. The script counts appends
-/// separately.
+/// Converts the script's index of a refused operation to an index in `operations`. The two indexes differ, because the
+/// script counts appends separately from other operations.
 fn with_list_index(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;

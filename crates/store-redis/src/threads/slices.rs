@@ -32,7 +32,7 @@ pub(crate) fn part(reply: &Value, slice: Slice) -> Result<Option<Found<Option<Pa
     }))
 }
 
-/// Returns a slice of an array that is stored in one field, or any other value unchanged.
+/// Returns the requested slice of an array that is stored in one field. Returns a value that is not an array unchanged.
 fn plain(text: &[u8], slice: Slice) -> Part {
     let Some(elements) = text.strip_prefix(b"[") else {
         return Part {
@@ -40,7 +40,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
             total: None,
         };
     };
-    // Only an empty array is stored with its closing bracket. A bracket after an element belongs to the element.
+    // only an empty array is stored with its closing bracket; otherwise, a final bracket belongs to an element
     let elements = if elements == b"]" { b"" } else { elements };
     let total = memchr::memchr_iter(b'\n', elements).count() as u64;
     let (from, count) = slice.of(total);
@@ -50,7 +50,7 @@ fn plain(text: &[u8], slice: Slice) -> Part {
     }
 }
 
-/// Returns the elements with ordinals `from` to `to`. `parts` contains the number of the first chunk, then the chunks.
+/// Returns the elements `from` to `to - 1`. `parts` contains the index of the first chunk, followed by the chunks.
 fn chunked(header: &Header, from: u64, to: u64, parts: &[Value]) -> Result<Bytes, StoreError> {
     let mut elements = Vec::new();
     let mut first = header.first;

@@ -182,7 +182,7 @@ impl Store for RedisStore {
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
-        // the new id is in the same slot, so that one script can move all data
+        // the new id must be in the same cluster slot, because one script moves all the data
         let number = bucket_number(id);
         let to = ThreadId::random_where(|to| bucket_number(to) == number);
         let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);

@@ -63,7 +63,7 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// Calls the script that writes to a thread and ends a response. Returns the answer that `earlier` finds, if any.
+    /// Writes to a thread and ends a response. If `earlier` finds an earlier answer in the reply, returns that answer.
     pub(crate) async fn write_in_response<T>(
         &self,
         id: &ThreadId,
@@ -82,7 +82,7 @@ impl RedisStore {
         Ok(earlier)
     }
 
-    /// Calls the script that writes state and history, and makes room first if necessary. The write may end a response.
+    /// Writes state and history, and may end a response. If the script lacks room, makes room and calls it again.
     async fn call_write(
         &self,
         calls: &Calls<'_>,
@@ -127,8 +127,8 @@ impl RedisStore {
             .arg(bucket.watch(id));
     }
 
-    /// Sets or pushes one value of a living thread that is not watched. The script for this case has only one key, and
-    /// builds none of the tables of the list script. Returns `None` if the list script must do the write.
+    /// Sets or pushes one value of an existing thread that is not watched. Uses a script with only one key, which is
+    /// faster than the general write script. Returns `None` if the general script must do the write.
     pub(super) async fn write_fast(
         &self,
         calls: &Calls<'_>,
@@ -140,8 +140,8 @@ impl RedisStore {
             return Ok(None);
         };
         let key = self.names.thread(id);
-        // not batched in a cluster: few waiting writes share a slot, and a script with two keys is rejected while the
-        // slot moves
+        // In a cluster, writes are not batched: few waiting writes belong to the same slot, and while that slot is
+        // being migrated, a script with several keys is rejected.
         let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
         cmd.arg(arguments::policy(write, context))
             .arg(member::field(fast.key))

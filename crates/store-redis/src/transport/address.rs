@@ -23,7 +23,7 @@ pub(crate) enum Address {
         /// Connection settings for the master, without its host.
         server: Box<Endpoint>,
     },
-    /// `redis+cluster://`, `rediss+cluster://`: all masters of the cluster, which these nodes report.
+    /// `redis+cluster://` or `rediss+cluster://`: all masters of a cluster, which the nodes in `seeds` report.
     Cluster {
         seeds: Vec<Host>,
         /// Connection settings for a node, without its host.
@@ -125,7 +125,7 @@ impl Address {
         Ok(Self::Cluster { seeds, node })
     }
 
-    /// Uses the client certificate on all connections. Fails if the connections are not encrypted.
+    /// Uses the client certificate on all connections. Fails if any connection is not encrypted.
     #[cfg(feature = "tls")]
     pub(crate) fn with_client_certificate(
         mut self,
@@ -185,7 +185,8 @@ pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
     Address::parse(url).map(drop)
 }
 
-/// Rejects unusual characters. Logs contain the name, so a password with an unescaped `/` must not become part of it.
+/// Decodes the name of a master, which appears in logs. Rejects unusual characters, because if a password contains an
+/// unescaped `/`, the end of the password is parsed as part of this name.
 fn master_name(text: &str) -> Result<String, RedisUrlError> {
     let is_name_character = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
     match text.is_empty() || !text.chars().all(is_name_character) {

@@ -26,8 +26,8 @@ pub(super) struct Breaker {
     /// Announces the end of a probe.
     probed: Notify,
     registry: Arc<ConnectionRegistry>,
-    /// Number of times that the server was found to be silent. Connections made before the most recent such time are
-    /// not trusted.
+    /// Number of times that the server was found to be silent. Connections that were made before the most recent of
+    /// these times are not used.
     silences: AtomicU64,
 }
 
@@ -54,15 +54,15 @@ enum Trouble {
 
 #[derive(Debug, Clone, Copy)]
 struct ProbeInFlight {
-    /// True if the last result is so old that callers wait for the probe.
+    /// True if callers wait for this probe, because the result of the previous probe is too old.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
     Pass,
-    /// The call must not be sent now. If there is a future, it resolves at the end of a probe, and the caller must then
-    /// call `judge` again.
+    /// The call must not be sent yet. If there is a future, the caller must await the future, which resolves when a
+    /// probe ends, and then call `judge` again.
     Refused(Fault, Option<Notified<'a>>),
 }
 
@@ -157,7 +157,7 @@ impl Breaker {
         let mut state = self.state();
         let trouble = state.trouble.as_ref()?;
         let is_suspicion = matches!(trouble, Trouble::Suspected);
-        // A suspicion does not affect other connections. The connection that timed out has already been given up.
+        // existing connections remain in use unless the server is silent; a timed-out connection is already abandoned
         let spares_connections = !matches!(trouble, Trouble::Silent);
         if state.probe.is_some() || now < state.due {
             return None;
@@ -198,7 +198,7 @@ impl Breaker {
             Some(Trouble::Silent) => (CallRejected::Silent, None),
         };
         let awaited = state.probe.filter(|probe| probe.is_awaited);
-        // the probe cannot end while the future is being created, so its end is not missed
+        // the state is locked, so the probe cannot end before this future exists, and the future always resolves
         let probed = awaited.map(|_| self.probed.notified());
         Verdict::Refused(Fault::Refused { why, since }, probed)
     }
@@ -252,7 +252,7 @@ mod tests {
         matches!(breaker.judge(has_connection), Verdict::Pass)
     }
 
-    /// Returns the times at which probes begin within `time` if each probe fails immediately.
+    /// Returns when probes begin within `time`, relative to `now`, if each probe fails immediately.
     fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
         let start = now;
         let mut begun = Vec::new();
@@ -338,7 +338,7 @@ mod tests {
 
         assert!(begun.is_suspicion && !breaker.is_open());
         assert!(passes(&breaker, false));
-        // the reply to another call shows that only the first call is slow
+        // a reply to a different call shows that the server is available, and that only the first call is slow
         breaker.answered();
         breaker.silent(now + SECOND);
         assert!(breaker.is_closed());

@@ -9,11 +9,11 @@ use super::{Command, Confirmation};
 pub(super) struct Call<'a> {
     pub(super) commands: &'a [Command],
     pub(super) deadline: Instant,
-    /// Number of leading replies whose errors fail the call. Errors in later replies are returned.
+    /// Number of leading replies that are checked: errors in them fail the call. Errors in later replies are returned.
     pub(super) checked: usize,
-    /// True if the call needs a permit. A call that other calls are waiting for does not need one.
+    /// True if the call needs a permit from the call limiter. Calls that other calls are waiting for do not need one.
     pub(super) is_limited: bool,
-    /// If set, the call waits for replicas after the commands. The reply to WAIT comes last.
+    /// If set, the call ends with WAIT, which waits for replicas. The last reply is the reply to WAIT.
     pub(super) confirmation: Option<&'a Confirmation>,
 }
 

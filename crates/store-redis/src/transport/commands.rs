@@ -2,18 +2,18 @@ use std::{fmt, iter};
 
 use memchr::memchr;
 
-/// A command in its wire format ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). Uses less CPU
-/// than the command type of the `redis` crate.
+/// A command in its wire format ([RESP](https://redis.io/docs/latest/develop/reference/protocol-spec/)). This type uses
+/// less CPU than the command type of the `redis` crate.
 #[derive(Clone)]
 pub(crate) struct Command {
     count: usize,
     packed: Vec<u8>,
-    /// If the call can be batched, the offsets of the key count, the key and the arguments.
+    /// The offsets of the key count, the key and the arguments; `None` if the command cannot be batched.
     parts: Option<[usize; 3]>,
     is_guarded: bool,
 }
 
-/// A script call with one key. Several calls to one script can be sent as one: first all keys, then all arguments.
+/// A script call with one key. Several calls to a script can be sent as one call, with all keys before all arguments.
 pub(super) struct OneOfMany<'a> {
     pub(super) head: &'a [u8],
     pub(super) key: &'a [u8],
@@ -29,7 +29,7 @@ pub(crate) fn command(name: &str) -> Command {
     with_capacity(name, 128)
 }
 
-/// Reserves enough space for most script calls, so that adding words does not reallocate.
+/// Creates a command with enough space for most script calls, so that adding arguments does not reallocate the buffer.
 pub(crate) fn long_command(name: &str) -> Command {
     with_capacity(name, 512)
 }
@@ -51,7 +51,7 @@ impl Command {
         self
     }
 
-    /// Adds a key count of 1, and the key. All calls in a batch must have the same number of arguments.
+    /// Adds a key count of 1, and the key. All calls to one script in a batch must have the same number of arguments.
     pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
         let numbers = self.packed.len();
         self.arg(1);
@@ -76,7 +76,7 @@ impl Command {
         })
     }
 
-    /// Makes this command, and commands sent with it, fail on a replica. Not used in clusters, where replicas redirect.
+    /// Makes this command and its whole call fail on a replica. Not needed in clusters, where replicas redirect calls.
     pub(crate) fn guarded(mut self) -> Self {
         self.is_guarded = true;
         self
@@ -132,7 +132,7 @@ pub(super) fn write_word(word: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Returns the first key. All keys of a command are in one slot.
+/// Returns the first key. It determines the slot, because all keys of a command are in the same slot.
 pub(crate) fn key_of(command: &Command) -> Option<&[u8]> {
     let mut words = command.words();
     match words.next()? {

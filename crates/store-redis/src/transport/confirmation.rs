@@ -11,14 +11,14 @@ use super::fault::Fault;
 use super::{Command, command, key_of};
 use threadkeep_store::millis;
 
-/// A script that writes to a key without changing the key. Since Redis 7.2, WAIT waits only for the last write of its
-/// own connection, and returns immediately on a connection without a write. But the reply to a call may repeat an
-/// answer that was written on another connection, or report that no write was necessary. Once the script has run, WAIT
-/// covers all writes that the reply reports.
+/// A script that writes to a key without changing the key. Since Redis 7.2, WAIT waits only for the last write on its
+/// own connection, and returns immediately on a connection without a write. However, the reply to a call may repeat an
+/// answer that was written on another connection, or report that no write was necessary. If this script runs before
+/// WAIT, WAIT covers all writes that such a reply depends on.
 ///
 /// The first DEL changes nothing. It is necessary because at the memory limit, Redis rejects SET in a script that has
-/// not written anything yet. The script is sent in full: if it were called by digest and the server had lost it, all
-/// commands would have to be repeated.
+/// not written anything yet. The script is sent by EVAL, because if EVALSHA failed on a server that has lost the
+/// script, all commands of the call would have to be repeated.
 const MARKER: &str = "local c,k=redis.call,KEYS[1] \
     local left=c('PTTL',k) \
     if left==-2 then c('DEL',k) c('SET',k,'') c('DEL',k) \
@@ -26,7 +26,7 @@ const MARKER: &str = "local c,k=redis.call,KEYS[1] \
     else c('PEXPIRE',k,math.max(left,1)) end \
     return 1";
 
-/// Maximum delay between the timeout of a WAIT and its reply. An idle Redis checks timeouts ten times a second (`hz`).
+/// Maximum delay between the timeout of a WAIT and its reply. When idle, Redis checks timeouts only ten times a second.
 const LATENESS: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl Confirmation {
         })
     }
 
-    /// Returns a WAIT that ends before `deadline`, because a connection that answers too late is closed.
+    /// Returns a WAIT command that ends before `deadline`. If its reply arrived later, the connection would be closed.
     pub(super) fn wait(&self, deadline: Instant) -> Command {
         let remaining = deadline.saturating_duration_since(Instant::now());
         let margin = (remaining / 8).max(LATENESS.min(remaining / 2));
@@ -89,7 +89,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// Returns the longest of 100 waits, because some waits are shortened when the machine is busy.
+    /// Returns the longest of 100 WAIT timeouts, because on a busy machine, some of these timeouts are shorter.
     fn wait_ms(remaining: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + remaining);

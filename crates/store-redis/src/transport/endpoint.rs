@@ -115,7 +115,7 @@ pub(super) fn encrypted(host: &Host) -> ConnectionAddr {
 }
 
 /// Probes idle connections before a NAT or a load balancer silently drops them (after 4 minutes in Azure, and 350 s in
-/// AWS). A connection whose peer does not respond is closed 90 s after its last use.
+/// AWS). If the peer does not respond, the connection is closed 90 s after its last use.
 fn keepalive() -> TcpKeepalive {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
     let keepalive = keepalive.with_interval(Duration::from_secs(10));

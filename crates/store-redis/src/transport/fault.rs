@@ -14,9 +14,9 @@ pub(crate) enum Fault {
     Timeout,
     /// The write was done, but a later command failed.
     Late(RedisError),
-    /// The write was done, but too few replicas confirmed it in time.
+    /// The write was done, but too few replicas confirmed it before the timeout.
     Unconfirmed { confirmed: u64, wanted: u16 },
-    /// The call was not sent. `since` is the time at which connections began to fail, if that is the cause.
+    /// The call was not sent. If failed connection attempts are the reason, `since` is the time of the first one.
     Refused {
         why: CallRejected,
         since: Option<Instant>,
@@ -39,8 +39,8 @@ impl Fault {
         matches!(self, Self::Call(_)) && !self.is_of_the_connection()
     }
 
-    /// Returns whether the server was out of memory and did nothing. Redis checks its memory only before the first
-    /// write of a script. Redis 6.2 wraps the error in a script error that has no code of its own.
+    /// Returns whether the server was out of memory and did nothing. Scripts do not fail midway, because Redis checks
+    /// its memory only before their first write. Redis 6.2 wraps it in a script error.
     pub(crate) fn is_full(&self) -> bool {
         let Self::Call(error) = self else {
             return false;
@@ -80,7 +80,7 @@ impl Fault {
         )
     }
 
-    /// Returns whether the cause of a refusal has lasted for at least `time`.
+    /// Returns whether the call was refused for a reason that has lasted for at least `time`, or for an unknown time.
     pub(crate) fn lasts(&self, time: Duration) -> bool {
         match self {
             Self::Refused { since, .. } => since.is_none_or(|since| since.elapsed() >= time),

@@ -2,7 +2,8 @@
 
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// Hashes the text between the first braces of a key, or the whole key if it has no braces.
+/// Hashes the non-empty part between the first `{` and the next `}` of a key, or the whole key if there is no such
+/// part.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = memchr::memchr(b'{', key).and_then(|open| {
         let rest = &key[open + 1..];

@@ -55,7 +55,7 @@ impl CallLimiter {
     }
 
     /// Waits for a permit. Fails immediately with [`CallRejected::Full`] if too many calls are waiting, and later with
-    /// [`CallRejected::Late`] if no permit becomes free in time.
+    /// [`CallRejected::Late`] if no permit becomes free early enough to send a call.
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
@@ -67,8 +67,8 @@ impl CallLimiter {
         self.permits.try_acquire().ok()
     }
 
-    /// Returns the latest time at which a permit is still useful. A call that is sent later may be executed, but its
-    /// reply would miss the deadline, and the connection would be closed.
+    /// Returns the latest time when a permit is useful. If a call were sent later, it might run, but its reply would
+    /// arrive after the deadline, and the connection would be closed.
     pub(super) fn latest_permit_time(deadline: Instant) -> Instant {
         let remaining = deadline.saturating_duration_since(Instant::now());
         deadline - remaining / 4

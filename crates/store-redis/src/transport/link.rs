@@ -135,7 +135,7 @@ impl Link {
         matches!(self.form, Form::Cluster(_))
     }
 
-    /// Returns a server for subscribers. Fails if no sentinel can name a server.
+    /// Returns the connection settings of a server that subscribers can use. Fails if no sentinel can name a server.
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
         let endpoint = match &self.form {
             Form::Node(node) => node.server().locate().await?,
@@ -157,14 +157,14 @@ impl Link {
 }
 
 impl Calls<'_> {
-    /// Sends a command that changes nothing, except perhaps an expiry time. Retries it once if the connection breaks.
+    /// Sends a command that changes at most an expiry time. Retries the command once if the connection breaks.
     pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
         let [reply] = self.read_all([cmd]).await?;
         Ok(reply)
     }
 
-    /// Sends a read whose reply the caller can do without. In a cluster, the read takes no more than a quarter of the
-    /// remaining time, and does not wait for a server that is known to be unavailable.
+    /// Sends an optional read: the caller can continue without the reply. In a cluster, the read therefore takes at
+    /// most a quarter of the remaining time, and does not wait for a server known to be unavailable.
     pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
         let Form::Cluster(cluster) = &self.link.form else {
             return self.read(cmd).await;
@@ -193,7 +193,7 @@ impl Calls<'_> {
         replies.try_into().map_err(|_| replies::UNKNOWN)
     }
 
-    /// Sends a script that returns a number, then HGETALL. The caller must check the number before it uses the fields.
+    /// Sends `touch`, a script that returns a number, then HGETALL. The caller must check the number before the fields.
     pub(crate) async fn read_fields(
         &self,
         touch: Command,
@@ -259,7 +259,8 @@ impl Calls<'_> {
         Ok((times, replies))
     }
 
-    /// Checks that at least one server accepts writes. Sends only as many of the idempotent writes as necessary.
+    /// Checks that at least one server accepts writes. Sends only as many of the `probes` (idempotent writes) as
+    /// needed.
     pub(crate) async fn probe(
         &self,
         mut probes: impl Iterator<Item = Command>,
@@ -295,7 +296,7 @@ impl Calls<'_> {
         }
     }
 
-    /// If writes wait for replicas, waits until the replicas have received all writes to the slot of `key`.
+    /// If the store is configured to wait for replicas, waits until they have received all writes to the slot of `key`.
     pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
         match &self.link.confirmation {
             None => Ok(()),
@@ -335,7 +336,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends writes to a server. A server that no longer accepts writes has not run them, so they are sent to its
+    /// Sends writes to a server. If the server rejects them because it is read-only, sends them again, to its
     /// successor.
     async fn write_to<const N: usize>(
         &self,

@@ -5,7 +5,7 @@ use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
 /// The call limiters, and the counts of refused calls. Calls in flight are counted only when metrics are read, so that
-/// counting adds no cost to a call.
+/// counting does not slow down calls.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionRegistry {
     limiters: Mutex<Vec<Weak<CallLimiter>>>,
@@ -25,13 +25,13 @@ impl ConnectionRegistry {
         limiter
     }
 
-    /// Begins an epoch after a server has restarted, changed its role, or been replaced.
+    /// Begins a new epoch. Called after a server has restarted, changed its role, or been replaced.
     pub(super) fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns the current epoch. If a server may have lost data, calls reach it over a new connection, which begins an
-    /// epoch. Replies from an earlier epoch may be obsolete.
+    /// Returns the current epoch. Data that was read in an earlier epoch may be obsolete, because a server that may
+    /// have lost data is reached over a new connection, which begins a new epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

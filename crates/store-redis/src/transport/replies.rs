@@ -22,7 +22,7 @@ pub(crate) fn text(value: &Value) -> Result<&str, StoreError> {
     std::str::from_utf8(bytes(value)?).map_err(|_| UNKNOWN)
 }
 
-/// Parses a non-negative integer or its text. Scripts send large numbers as text, because doubles are inexact.
+/// Parses a non-negative integer or its text. Scripts send large numbers as text, because numbers in Lua are inexact.
 pub(crate) fn integer(value: &Value) -> Result<u64, StoreError> {
     match value {
         Value::Int(number) => u64::try_from(*number).map_err(|_| UNKNOWN),

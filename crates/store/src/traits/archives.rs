@@ -22,7 +22,7 @@ pub struct ArchiveHead {
     pub reason: EndReason,
     /// When the life ended, in Unix milliseconds.
     pub ended_ms: u64,
-    /// Time at which the end was detected and the archive was created, in Unix milliseconds.
+    /// Time at which the end of the life was detected and the archive was created, in Unix milliseconds.
     pub archived_ms: u64,
     /// A JSON object.
     pub metadata: Json,
@@ -64,31 +64,31 @@ pub struct ArchivePage {
 /// The final states of threads.
 #[async_trait]
 pub trait Archives: fmt::Debug + Send + Sync {
-    /// Returns the archive of `life`, or of the last life by default. Returns `None` if there is no archive, or if its
-    /// retention has passed.
+    /// Returns the archive of `life`, or of the last life if `life` is `None`. Returns `None` if that archive does not
+    /// exist, or if its retention time has passed.
     async fn get_archive(
         &self,
         id: &ThreadId,
         life: Option<Life>,
     ) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns the archive for the end event of `life`. The archive is kept for at least as long as that event, even if
-    /// the retention of the archive has passed.
+    /// Returns the archive that belongs to the end event of `life`. The archive exists for at least as long as that
+    /// event, even after the retention time of the archive has passed.
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
 
-    /// Returns up to `limit` archives after `after`, in order. A page may be short or empty before the end of the list.
+    /// Returns up to `limit` archives after `after`, in order. Even a page that is not the last may be short or empty.
     async fn list_archives(
         &self,
         after: &ArchivePosition,
         limit: usize,
     ) -> Result<ArchivePage, StoreError>;
 
-    /// Restores the archive of `life`, or of the last life by default, atomically. The thread gets the archived state,
+    /// Restores the archive of `life`, or of the last life if `None`, atomically. The thread gets the archived state,
     /// metadata and TTL, the next version, and a new life that ends after the TTL. Removes the tombstone, if any, and
     /// logs the thread as created. Returns `None` if the archive does not exist.
     ///
-    /// Clients can then no longer read the archive. [`Self::get_final`] still returns it, because the end event may be
-    /// in flight. Refused with [`VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch) if the thread exists.
+    /// Clients can then no longer read the archive. [`Self::get_final`] still returns it to consumers of the end event.
+    /// Refused with [`VersionMismatch`](threadkeep_domain::Refusal::VersionMismatch) if the thread exists.
     async fn restore(
         &self,
         id: &ThreadId,

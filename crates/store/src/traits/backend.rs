@@ -27,8 +27,8 @@ pub trait Backend:
     + Responses
     + Images
 {
-    /// Returns the back end for one worker thread. A networked store gives each worker its own connections. This saves
-    /// a thread wake-up per request, and pipelines the commands of concurrent requests.
+    /// Returns the back end for one worker thread. A networked store gives each worker its own connections, so that a
+    /// request does not wake another OS thread, and commands of concurrent requests are pipelined.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
     /// Returns the back end for responses. Its connections run on `runtime`, which also drives responses.

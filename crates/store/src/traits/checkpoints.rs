@@ -81,7 +81,7 @@ pub trait Checkpoints: fmt::Debug + Send + Sync {
 
     /// Replaces the state and metadata of the thread with those of a checkpoint, atomically. Owner, TTL, turn and
     /// creation time do not change. Uses only the conditions, the owner and `describe` from `write`. Size limits are
-    /// not checked, because the content has already been accepted. The event names all keys of both states.
+    /// not checked, because the content has already been accepted. The event names the keys of the old and new states.
     async fn restore_checkpoint(
         &self,
         id: &ThreadId,

@@ -15,8 +15,8 @@ pub struct Erased {
     pub archives: u64,
 }
 
-/// An erased life, under one of the ids that its thread has had. The record is kept for as long as the log may contain
-/// events of the life.
+/// An erased life, recorded under one of the ids that the thread had during that life. The record is kept for as long
+/// as the event log may contain events from the life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErasedLife {
     /// The thread.
@@ -28,35 +28,35 @@ pub struct ErasedLife {
 }
 
 impl ErasedLife {
-    /// Returns a time before which the log has no event of the life. The returned time is earlier than `created_ms`,
-    /// because the creation time of an imported thread may be ahead of the clock.
+    /// Returns a time before the first event of the life in the log. It is earlier than `created_ms`, because the
+    /// creation time of an imported thread may be ahead of the clock that sets the times of events.
     pub fn logged_from_ms(&self) -> u64 {
         self.created_ms.saturating_sub(AHEAD_MAX_MS)
     }
 }
 
 /// Erases the data of an owner in small, idempotent steps. A life is removed from the owner's lists only after all its
-/// data is gone. After a crash, repeating the steps therefore finishes the work.
+/// data was deleted, so repeating the steps after a crash finishes the work.
 #[async_trait]
 pub trait Erasure: fmt::Debug + Send + Sync {
     /// Erases some threads of an owner, each in one atomic step. Each step ends the thread without an archive, leaves a
-    /// tombstone for `tombstone`, deletes the scope, checkpoints and remembered answers, and records the life as erased
-    /// under all its ids. Then erases some archives in the same way.
+    /// tombstone for the time `tombstone`, deletes the scope, checkpoints and remembered answers, and records the life
+    /// as erased under all its ids. Then erases some archives in the same way.
     ///
-    /// Returns `None` if nothing is left: at some moment during the call, each bucket contained no thread and no
-    /// archive of the owner.
+    /// Returns `None` if no data remains: for each bucket, there was a moment during the call when the bucket contained
+    /// neither threads nor archives of the owner.
     async fn erase_owned(
         &self,
         owner: OwnerTag,
         tombstone: Duration,
     ) -> Result<Option<Erased>, StoreError>;
 
-    /// Returns some of the owner's erased lives. An empty list means that no erased life remains. If writes wait for
-    /// replicas, it also means that the replicas have received the whole erasure.
+    /// Returns some lives from the owner's list of erased lives. An empty result means that the list is empty. If
+    /// writes wait for replicas, it also means that the replicas have received the whole erasure.
     async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
 
-    /// Deletes the events of `lives` from the log, except end and rotation events. Does not change the
-    /// [horizons](crate::EventLog::log_horizons).
+    /// Deletes the events of `lives` from the log, except end and rotation events. Does not affect
+    /// [`EventLog::log_horizons`](crate::EventLog::log_horizons).
     async fn purge_log(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
 
     /// Removes `lives` from the owner's list of erased lives.

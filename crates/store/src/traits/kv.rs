@@ -10,8 +10,8 @@ pub use threadkeep_domain::kv::space::{
 };
 use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
-/// Interval at which a process records that a namespace is used. Uses in between are not recorded, so the end of a
-/// namespace can be delayed by up to `USE_RECORDED_EVERY`.
+/// Interval at which a process records uses of a namespace. Because not every use is recorded, a namespace ends up to
+/// `USE_RECORDED_EVERY` late, so that it never ends early.
 pub const USE_RECORDED_EVERY: Duration = Duration::from_secs(2);
 
 /// The effect of a read on an entry.
@@ -19,7 +19,7 @@ pub const USE_RECORDED_EVERY: Duration = Duration::from_secs(2);
 pub enum Reading {
     /// No effect.
     Plain,
-    /// The read counts as a use. An entry with less than half of its lifetime left gets its full lifetime again.
+    /// The read counts as a use. If less than half of the lifetime remains, the entry gets its full lifetime again.
     Use,
 }
 
@@ -30,7 +30,7 @@ pub struct EntryTerms {
     pub precondition: Option<Precondition>,
     /// The idempotency key, unique within the entry.
     pub idempotency: Option<IdempotencyKey>,
-    /// True if a failed precondition is remembered as the answer to the idempotency key. Set for puts in a batch.
+    /// True if a failed precondition is stored as the answer under the idempotency key. Set for puts in a batch.
     pub remembers_mismatch: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct EntryPage {
 /// One page of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespacePage {
-    /// The namespaces, newest first. Namespaces with the same time are in descending order of their names.
+    /// The namespaces, newest first. Namespaces that were created at the same time are in descending order by name.
     pub records: Vec<NamespaceRecord>,
     /// The cursor of the next page; `None` on the last page.
     pub next: Option<NamespacePosition>,
@@ -81,17 +81,17 @@ pub struct Usage {
     /// Total size of the bodies in bytes.
     pub bytes: u64,
     /// Time at which an entry was last put or used, in Unix milliseconds; `None` if there are no entries. The time can
-    /// decrease when entries expire.
+    /// decrease, because expired entries no longer count.
     pub last_used_ms: Option<u64>,
 }
 
 /// Stores entries by namespace and key.
 ///
-/// Once an entry has expired by the store's clock, it reads as if it had never been put, and is no longer counted.
+/// Once an entry has expired by the store's clock, it appears as if it had never been put, and is no longer counted.
 ///
-/// A namespace ends when no entry has been read, listed, put or deleted for its idle time. It never ends early, but its
-/// end can be delayed by up to [`USE_RECORDED_EVERY`]. A namespace that has ended reads as if it had never been created. The next
-/// put creates it with default settings.
+/// A namespace ends when no entry has been read, listed, put or deleted during its idle time. It never ends early, but
+/// its end can be delayed by up to [`USE_RECORDED_EVERY`]. A namespace that has ended appears as if it had never been
+/// created. The next put creates it with default settings.
 #[async_trait]
 pub trait Namespaces: fmt::Debug + Send + Sync {
     /// Returns an entry. A single atomic step checks that the entry exists and applies `reading`. The returned body may
@@ -103,15 +103,15 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         reading: Reading,
     ) -> Result<Option<Entry>, StoreError>;
 
-    /// Returns the heads of entries in the order of `keys`, with `None` for each entry that does not exist.
+    /// Returns entries without their bodies, in the order of `keys`, with `None` for each entry that does not exist.
     async fn get_heads(
         &self,
         namespace: &Namespace,
         keys: &[EntryKey],
     ) -> Result<Vec<Option<EntryHead>>, StoreError>;
 
-    /// Creates or replaces an entry, and creates its namespace if necessary. Checks the idempotency key, then the
-    /// precondition, and updates the namespace's usage and list, all in one atomic step.
+    /// Creates or replaces an entry, and creates its namespace if necessary. The same atomic step first checks the
+    /// idempotency key, then the precondition, and updates the namespace's usage and entry list.
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -128,7 +128,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         terms: EntryTerms,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Returns up to `limit` entries in `range`. A page may be short or empty before the end of the list. An entry that
+    /// Returns up to `limit` entries in `range`. A page may be short or empty even if more pages follow. An entry that
     /// exists during the whole listing appears on exactly one page, despite concurrent puts and deletions.
     async fn list_entries(
         &self,
@@ -178,7 +178,7 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
         idempotency: Option<IdempotencyKey>,
     ) -> Result<Answered<u64>, WriteError>;
 
-    /// Records the start of a batch whose writes each have their own idempotency key. Returns whether the batch had
+    /// Records the start of a batch of writes that each have their own idempotency key. Returns whether the batch had
     /// already started.
     async fn begin_writes(
         &self,

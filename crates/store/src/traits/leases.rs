@@ -11,7 +11,7 @@ use crate::StoreError;
 pub struct Announcements {
     /// The announcements of all living holders, including the caller; `None` for holders without an announcement.
     pub announcements: Vec<Option<Bytes>>,
-    /// The note that was stored before the call. A note is kept for one year after the last holder has left.
+    /// The note that was stored before the call. A note expires one year after the last holder has left.
     pub note: Option<Bytes>,
 }
 
@@ -21,9 +21,9 @@ pub struct Announcements {
 /// time. The name of a pool consists of 1 to 64 characters from `[A-Za-z0-9._-]`.
 #[async_trait]
 pub trait Leases: fmt::Debug + Send + Sync {
-    /// Renews the leases of `holder`, takes free slots, and gives back slots beyond its fair share, atomically. The
-    /// fair share is the number of slots divided by the number of living holders, rounded up. Also marks `holder` as
-    /// alive. Returns the slots that `holder` has leased for `ttl`.
+    /// Renews the leases of `holder`, takes free slots, and gives back the slots that exceed the holder's fair share,
+    /// atomically. The fair share is the number of slots divided by the number of living holders, rounded up. Also
+    /// marks `holder` as alive. Returns the slots that `holder` has leased for `ttl`.
     async fn hold(
         &self,
         pool: &str,
@@ -32,7 +32,7 @@ pub trait Leases: fmt::Debug + Send + Sync {
         ttl: Duration,
     ) -> Result<Vec<u16>, StoreError>;
 
-    /// Publishes `content` for `ttl` as the announcement of `holder`, and stores `note` for later holders. Both replace
+    /// Publishes `content` for `ttl` as the announcement of `holder`, and stores `note` for later holders. Replaces
     /// earlier values. Returns all announcements and the previous note, read in the same step.
     async fn announce(
         &self,

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use crate::StoreError;
 use threadkeep_domain::{EventId, Position};
 
-/// Maximum number of parked events, which wait for a replay, per consumer. If there are more, the oldest are dropped.
+/// Maximum number of parked events (waiting for a replay) per consumer. If exceeded, the oldest events are dropped.
 pub const PARKED_MAX: u64 = 100_000;
 
 /// A consumer's progress and pending events. The consumer defines the format of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// The cursor in the log of each bucket. Every event up to the cursor was delivered, is pending, or is parked.
+    /// Read position in each bucket's log. Every event up to that position was delivered, is pending, or is parked.
     pub cursors: Vec<Position>,
     /// Events that have not been delivered yet, each with a record.
     pub pending: Vec<(EventId, Bytes)>,
@@ -31,7 +31,7 @@ pub struct PendingEvents {
     pub total: u64,
 }
 
-/// Counters of changes to a ledger that its lease holders did not make. Lease holders watch these counters.
+/// Counters of changes to a ledger that are not made by its lease holders. Lease holders watch these counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
     /// Number of requested replays.
@@ -55,7 +55,7 @@ pub struct LedgerChange {
     pub note: Option<Bytes>,
 }
 
-/// The right to write to a ledger. The holder leases a slot of the pool that has the same name as the consumer.
+/// The right to write to a ledger: the lease on a slot of the pool that has the same name as the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Holding<'a> {
     /// The consumer, also the name of the pool.
@@ -64,8 +64,8 @@ pub struct Holding<'a> {
     pub slot: u16,
     /// The holder of the lease.
     pub holder: &'a str,
-    /// [`LedgerSignals::erasures`] at the time the holder started. A later erasure may cover events that the holder has
-    /// already read.
+    /// [`LedgerSignals::erasures`] when the holder started. If the counter has increased since then, events that the
+    /// holder has already read may have been erased.
     pub erasures: u64,
 }
 
@@ -99,7 +99,7 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
     /// Returns the signals for lease holders.
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError>;
 
-    /// Removes pending or parked events, atomically. If a new record is given for an event, replaces its record
+    /// Removes pending or parked events, atomically. If a new record is given for an event, replaces the event's record
     /// instead. Also increments [`LedgerSignals::erasures`], so that a lease holder that has already read the old
     /// records cannot store them again. Has no effect if the consumer does not exist.
     async fn forget_events(
@@ -119,8 +119,8 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EventId, Bytes)>, StoreError>;
 
-    /// Atomically makes parked events pending with new records, and increments [`LedgerSignals::replays`]. Returns the
-    /// number of events that were parked.
+    /// Atomically makes parked events pending again, with new records, and increments [`LedgerSignals::replays`].
+    /// Returns how many of the events were parked.
     async fn replay(&self, consumer: &str, records: &[(EventId, Bytes)])
     -> Result<u64, StoreError>;
 }

@@ -1,7 +1,7 @@
 /// A snapshot of the connections behind a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Number of servers whose circuit is open. Calls to these servers fail immediately.
+    /// Number of servers with an open circuit breaker. Calls to these servers fail immediately.
     pub open: u64,
     /// Number of times that a circuit has opened.
     pub opened: u64,

@@ -13,8 +13,8 @@ pub struct Listing<'a> {
     pub owner: Option<&'a str>,
 }
 
-/// Lists of names, in the order in which they were added. A listed object may no longer exist. Readers check each
-/// object, and remove the names of deleted objects.
+/// Lists of names, in the order in which they were added. A listed object may no longer exist, so readers must check
+/// each object, and remove the names of deleted objects.
 #[async_trait]
 pub trait Listings: fmt::Debug + Send + Sync {
     /// Adds a member to a list and to its owner's part. `at_ms` is the time of the addition and `check_ms` is the time

@@ -17,7 +17,7 @@ pub struct Heads {
     pub positions: Vec<Position>,
 }
 
-/// The version and log position of a thread at the start of its watch.
+/// The version and log position of a thread at the time when the store begins to log its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Version and life; the default stamp if the thread does not exist.
@@ -41,7 +41,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Returns the log that holds the events of a thread.
     fn bucket_of(&self, id: &ThreadId) -> u16;
 
-    /// Returns up to `limit` events of each log after the given position, oldest first.
+    /// Returns, for each log, up to `limit` events after the given position, oldest first.
     async fn read_log(
         &self,
         after: &[(u16, Position)],
@@ -51,8 +51,8 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Returns the newest positions of all logs.
     async fn log_heads(&self) -> Result<Heads, StoreError>;
 
-    /// Returns, for each log, a position up to which events have been deleted; zero if nothing was deleted. Check the
-    /// horizon after a read: a read from a position before the horizon may have skipped events.
+    /// Returns each log's horizon: a position up to which events have been deleted, or zero if none. Check the horizon
+    /// after a read, because a read that starts before it may have skipped events.
     async fn log_horizons(&self, buckets: &[u16]) -> Result<Vec<Position>, StoreError>;
 
     /// Logs that a request about a thread has completed. Does not extend the thread's lifetime.
@@ -72,7 +72,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         max_bytes: u64,
     ) -> Result<Option<Vec<Option<Bytes>>>, StoreError>;
 
-    /// Watches all threads for `ttl`. Returns the time at which the uninterrupted watch began, in the unit of
-    /// [`Position::ms`]. That time may be a few seconds ahead, because other replicas notice the watch later.
+    /// Watches all threads for `ttl`. Returns the start of the uninterrupted watch, in the unit of [`Position::ms`].
+    /// The start may be a few seconds in the future, because other replicas notice a new watch with a delay.
     async fn watch_all(&self, ttl: Duration) -> Result<u64, StoreError>;
 }

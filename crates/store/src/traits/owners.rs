@@ -51,8 +51,8 @@ pub struct HistoryPreview {
 /// Maximum size of an item's value in a [`HistoryPreview`], in bytes.
 pub const PREVIEW_BYTES_MAX: usize = 4_096;
 
-/// Minimum time, in milliseconds, between the last write or move of a thread and an appended item that moves the thread
-/// to the top of its owner's list.
+/// Minimum time since the last write or move of a thread, in milliseconds, before an appended history item moves the
+/// thread to the top of its owner's list.
 pub const MOVES_AFTER_MS: u64 = 1_000;
 
 /// Identifies a reservation for a new thread of an owner.
@@ -65,7 +65,7 @@ pub struct ReservationToken(pub [u8; 16]);
 /// Appending to the history of a thread counts as a write: see [`MOVES_AFTER_MS`].
 #[async_trait]
 pub trait Owners: fmt::Debug + Send + Sync {
-    /// Returns an owner's threads, newest first. A page may be short or empty before the end of the list.
+    /// Returns an owner's threads, newest first. Even a page that is not the last may be short or empty.
     async fn list_owned(
         &self,
         owner: OwnerTag,
@@ -74,7 +74,7 @@ pub trait Owners: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<ThreadPage<OwnedPosition>, StoreError>;
 
-    /// Returns all threads in the order of their ids. A page may be short or empty before the end of the list.
+    /// Returns all threads in the order of their ids. Even a page that is not the last may be short or empty.
     async fn list_threads(
         &self,
         after: Option<&ThreadId>,
@@ -87,26 +87,26 @@ pub trait Owners: fmt::Debug + Send + Sync {
     /// Returns the number of threads, possibly including threads that have just ended.
     async fn count_threads(&self) -> Result<u64, StoreError>;
 
-    /// Returns the owner of a thread, or of its last life if the thread has ended. Does not extend the lifetime.
+    /// Returns the owner of a thread, or the last owner if the thread has ended. Does not extend the lifetime.
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
 
-    /// Summarizes histories, each with up to `opening` of its oldest items. Returns `None` for a thread that does not
-    /// exist. Does not extend lifetimes.
+    /// Summarizes the histories of threads, each with up to `opening` of its oldest items. Returns `None` for each
+    /// thread that does not exist. Does not extend lifetimes.
     async fn preview_histories(
         &self,
         ids: &[ThreadId],
         opening: usize,
     ) -> Result<Vec<Option<HistoryPreview>>, StoreError>;
 
-    /// Returns the number and total size of an owner's threads. The time taken is proportional to the number of
-    /// threads, but other calls are not blocked.
+    /// Returns the number and total size of an owner's threads. The call takes time in proportion to the number of
+    /// threads, but does not block other calls.
     async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// Returns the length of an owner's list, possibly including threads that have just ended.
     async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError>;
 
-    /// Counts one more thread against an owner's limit, for `ttl` or until released. Returns the number of the owner's
-    /// other unexpired reservations, including those for threads that are already listed.
+    /// Reserves room for one thread within an owner's limit, for `ttl` or until released. Returns how many other
+    /// unexpired reservations the owner has, including those for threads that are already listed.
     async fn reserve_thread(
         &self,
         owner: OwnerTag,
@@ -114,7 +114,7 @@ pub trait Owners: fmt::Debug + Send + Sync {
         ttl: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Releases a reservation. Call this method once the thread is listed, or if it was not created.
+    /// Releases a reservation. Call this method once the thread is listed, or if the thread was not created.
     async fn release_reservation(
         &self,
         owner: OwnerTag,

@@ -19,8 +19,8 @@ pub enum Counted<'a> {
 /// memory.
 #[async_trait]
 pub trait Rates: fmt::Debug + Send + Sync {
-    /// Takes one unit from each rate, or none at all. If any rate is exhausted, returns the exhausted rate with the
-    /// longest wait. If the connection breaks, a unit may be taken twice.
+    /// Takes one unit from each rate, unless any rate is exhausted. In that case, takes nothing, and returns the
+    /// exhausted rate with the longest wait. If the connection breaks, a unit may be taken twice.
     async fn take_rates(
         &self,
         subject: Counted<'_>,

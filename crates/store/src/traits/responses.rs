@@ -47,20 +47,20 @@ impl EndWrite<'_> {
 /// ended or expired. The check and the write are atomic, and a refused write changes nothing.
 ///
 /// A response in the scope of a thread belongs to one life of the thread. If the thread does not exist or is in a
-/// different life, the response can store no further entries and cannot end with a write: both are refused with
-/// [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If the turn was granted to a different caller, entries and
-/// ends are refused with `TurnLost`, except an end without a token. A rotated thread keeps its turn. Its responses can
-/// be ended in the scope of the new id, but can no longer be driven. Ended responses outlive the thread unless its
-/// owner is erased.
+/// different life, the response cannot store further entries or end with a write: both are refused with
+/// [`Destroyed`](threadkeep_domain::Refusal::Destroyed). If the turn (the lease on the thread) was granted to a
+/// different caller, entries and ends are refused with `TurnLost`, except an end without a token. A thread that moves
+/// to a new id keeps its turn. Its responses can be ended in the scope of the new id, but no longer driven. Ended
+/// responses outlive the thread unless its owner is erased.
 ///
 /// Writes that are steps of a response need no idempotency key. If one is given, it is ignored.
 #[async_trait]
 pub trait Responses: fmt::Debug + Send + Sync {
-    /// Returns the bucket of a scope. The bucket is part of each response id.
+    /// Returns the bucket of a scope. The ids of all responses in the scope contain the bucket.
     fn bucket_of_scope(&self, scope: &ScopeId) -> u8;
 
     /// Begins a response, or resumes a response whose driver has stopped or has the same token. The same step reserves
-    /// the floor of the scope if [`BeginResponse::floor`] requests it.
+    /// the floor (the scope's lock) if [`BeginResponse::floor`] requests it.
     ///
     /// Refused with:
     /// - [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread must be created first
@@ -75,7 +75,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     ) -> Result<Begun, WriteError>;
 
     /// Extends the lease of the driver, the turn, and the lifetime of the thread. If `lease` is zero, ends the lease
-    /// and the turn immediately. A driver may release a response in this way even after it has lost the floor.
+    /// and the turn immediately. A driver can do this even after it has lost the floor (the scope's lock).
     async fn keep_response(
         &self,
         id: &ResponseId,
@@ -84,7 +84,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         lease: Duration,
     ) -> Result<(), WriteError>;
 
-    /// Appends an entry with its events, and applies `write` to the scope in the same step. Refused with
+    /// Appends a journal entry with its events, and applies `write` to the scope in the same step. Refused with
     /// [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier entry or event is missing.
     async fn journal(
         &self,
@@ -94,7 +94,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError>;
 
-    /// Appends events. `first` is the zero-based number of the first event. Skips events that are already stored.
+    /// Appends events. `first` is the zero-based index of the first event. Skips events that are already stored.
     /// Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if an earlier event is missing.
     async fn append_events(
         &self,
@@ -104,7 +104,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         events: &[Bytes],
     ) -> Result<(), WriteError>;
 
-    /// Returns up to `limit` events, starting with number `from`, or `None` if the response does not exist or its
+    /// Returns up to `limit` events, starting at the index `from`, or `None` if the response does not exist or its
     /// events have expired.
     async fn read_events(
         &self,
@@ -128,7 +128,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Returns a response.
     async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
 
-    /// Returns the most recent response that ran under a turn of the thread.
+    /// Returns the most recent response that ran while holding the turn (the lease on the thread).
     async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
 
     /// Records that the caller has received the answer.

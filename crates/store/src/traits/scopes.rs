@@ -69,7 +69,7 @@ pub struct HistoryPage {
     pub items: Vec<StoredItem>,
     /// The extent of the whole history.
     pub summary: HistorySummary,
-    /// All kept segments of the history; empty if the page contains originals.
+    /// All stored segments (descriptions of compacted items) of the history; empty if the page contains original items.
     pub segments: Vec<Segment>,
 }
 
@@ -149,7 +149,7 @@ pub enum HistoryFrom {
 /// Selects items as they were before compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Originals {
-    /// The whole history. Each summary is replaced by its originals if the store still has them.
+    /// The whole history. Each summary is replaced by the items that it summarizes, if the store still has them.
     All,
     /// The originals of the segment with this number.
     OfSegment(u32),
@@ -183,13 +183,15 @@ impl ScopeEnd {
 
 /// Stores scopes. A scope has keys, a task list, a history and a record.
 ///
-/// A read or write atomically extends the lifetime of a scope that can expire, unless [`Reader::touch`] is false. Using
-/// the scope of a thread also extends the lifetime of the thread. Once a scope or key has expired by the store's clock,
-/// it reads as if it had never been written. The scope of a thread shares the thread's life and ends in the same step.
-/// The content of the scope is archived and restored with the final state of the thread. Only histories of threads are
-/// compacted. A store without threads need not implement the segment methods.
+/// Reading or writing a scope that can expire also extends its lifetime, in the same atomic step, unless
+/// [`Reader::touch`] is false. Once a scope or key has expired by the store's clock, it reads as if it had never been
+/// written.
 ///
-/// While all threads are watched, changes to keys and tasks are logged in the same step.
+/// The scope of a thread has the same [`Life`] as the thread. It is ended, archived and restored together with the
+/// thread. Using it also extends the lifetime of the thread. Only the histories of threads can be compacted, so a store
+/// without threads need not implement `compact_history`, `read_segments` and `read_originals`.
+///
+/// While a consumer watches all threads, each change to keys or tasks is logged in the same step as the write.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
     /// Reads parts of a scope at one version. Returns `None` if the scope does not exist.
@@ -208,7 +210,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;
 
-    /// Returns the kept segments of a history, newest first, or `None` if the scope does not exist.
+    /// Returns the segments of a history, newest first, or `None` if the scope does not exist. A segment describes the
+    /// items that a compaction replaced.
     async fn read_segments(
         &self,
         _: &ScopeId,
@@ -217,8 +220,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns items as they were before compaction, from one snapshot. Returns `None` if the scope or the segment does
-    /// not exist.
+    /// Returns items as they were before compaction. All items come from the same snapshot of the scope. Returns `None`
+    /// if the scope or the segment does not exist.
     async fn read_originals(
         &self,
         _: &ScopeId,
@@ -230,8 +233,10 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Finds an item by its id without a scan. Also finds the last 256 items that were removed or dropped, except those
-    /// removed by a clear. These 256 items remain known for the life of the scope, even across a rotation.
+    /// Finds an item by its id without scanning the history.
+    ///
+    /// Also finds the last 256 items that were removed or dropped, except those removed by a clear. These items can be
+    /// found until the scope ends, even if the thread moves to a new id.
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -251,9 +256,10 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError>;
 
-    /// Checks the conditions and compacts the history of a thread, atomically. Concurrent appends are kept. Refused
-    /// with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist, or if its owner must be
-    /// set first.
+    /// Checks the conditions and compacts the history of a thread, atomically. Keeps items that are appended meanwhile.
+    ///
+    /// Refused with [`NoThread`](threadkeep_domain::Refusal::NoThread) if the thread does not exist, or if the caller
+    /// has an owner but the thread does not.
     async fn compact_history(
         &self,
         _: &ThreadId,
@@ -270,7 +276,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         end: &ScopeEnd,
     ) -> Result<Answered<bool>, WriteError>;
 
-    /// Returns history items of an archived life, or `None` if the archive does not exist.
+    /// Returns items from the archived history of `life`, or of the thread's last life by default. Returns `None` if
+    /// there is no archive.
     async fn read_final_history(
         &self,
         id: &ThreadId,

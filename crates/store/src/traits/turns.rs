@@ -9,7 +9,7 @@ use threadkeep_domain::{
     Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 
-/// Grants turns, which are leases on threads. A turn does not change the thread's version. Each call extends the
+/// Grants turns, which are leases on threads. A turn does not change the thread's version. Each method extends the
 /// thread's lifetime unless documented otherwise.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
@@ -30,8 +30,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError>;
 
-    /// Makes a turn last for `ttl` from now, even if it has already expired. Refused with `TurnLost` if the turn was
-    /// given back or a later turn was granted.
+    /// Sets a turn to expire `ttl` from now, even if the turn has already expired. Refused with `TurnLost` if the turn
+    /// was ended by its holder, or if a later turn was granted.
     async fn renew_turn(
         &self,
         id: &ThreadId,
@@ -52,7 +52,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn get_turn(&self, id: &ThreadId, access: Access)
     -> Result<Option<TurnHeld>, WriteError>;
 
-    /// Returns a receiver for thread ids. A thread's id arrives when its turn ends on any replica while another caller
-    /// is waiting. Callers must also poll, because messages can be lost.
+    /// Returns a receiver for thread ids. When a turn ends on any replica while another caller is waiting for it, the
+    /// receiver gets the thread's id. Callers must also poll, because messages can be lost.
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId>;
 }

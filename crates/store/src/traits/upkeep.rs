@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use crate::StoreError;
 use threadkeep_domain::{Position, ThreadId};
 
-/// Threads whose deadline has passed. Some of them may have been used since then.
+/// Threads whose scheduled deadline has passed. A thread that was used after it was scheduled has a later deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
     /// Number of milliseconds by which the store's clock is ahead of this machine's clock.
     pub skew_ms: i64,
-    /// The ids in each requested bucket, earliest deadline first. The buckets are in the order of the request.
+    /// The ids in each requested bucket (part of the data), earliest deadline first. The buckets are in request order.
     pub ids: Vec<Vec<ThreadId>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Reaped {
     pub ended: u64,
     /// Threads whose final state was already lost, because no replica ended them within the grace period.
     pub lost: u64,
-    /// Threads that were used in the meantime, and were rescheduled to their actual deadline.
+    /// Threads that were used after they had been scheduled, and were therefore rescheduled to their actual deadline.
     pub moved: u64,
 }
 
@@ -31,8 +31,8 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Returns up to `limit` expired threads of each bucket.
     async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
 
-    /// Ends the expired threads among `ids`, which must all be in `bucket`: archives, logs and deletes them in one
-    /// atomic step. Reschedules threads used in the meantime. Pass up to 100 ids, because the call blocks the store.
+    /// Archives, logs and deletes the expired threads in `ids`, in one atomic step. Reschedules unexpired threads. All
+    /// ids must be in `bucket`. Pass at most 100 ids, because the call blocks the store.
     async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
 
     /// Deletes data that is no longer needed:
@@ -40,6 +40,6 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     /// - final states that neither the archive nor the log needs
     /// - expired entries
     ///
-    /// `slowest` is the position of the slowest consumer in each bucket, if any.
+    /// `slowest` has one element per bucket: the log position of the slowest consumer, or `None` without consumers.
     async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
 }

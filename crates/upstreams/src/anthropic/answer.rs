@@ -46,7 +46,7 @@ impl Ending {
         });
     }
 
-    /// Reads `usage`, whose counts are running totals. If a count is missing, its previous value is kept.
+    /// Reads `usage`, which contains running totals. If a total is missing, keeps its previous value.
     pub(super) fn read_usage(&mut self, value: &str) {
         let usage = member(value, "usage").unwrap_or_default();
         let details = member(usage, "output_tokens_details").unwrap_or_default();

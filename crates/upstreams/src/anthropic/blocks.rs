@@ -151,7 +151,7 @@ impl<'a> Blocks<'a> {
                 let item = thinking::item(&thinking.end());
                 self.draft.end_item(part, item)
             }
-            // drops an unknown block that had deltas, because such a block cannot be assembled
+            // does not match an unknown block with deltas, because such a block cannot be assembled
             Some(Block::Other {
                 block,
                 has_deltas: false,

@@ -157,8 +157,8 @@ fn metadata(parameters: &Parameters) -> Option<String> {
     Some(Object::new().json("user_id", id).close())
 }
 
-/// Returns the tools and the tool choice. Without functions in the request, declares each called function with
-/// an open schema, because the API requires tools if the conversation contains calls.
+/// Returns the tools and the tool choice. If the request has no functions, declares each function that the conversation
+/// calls, because the API requires tools if there are calls.
 fn tools(
     question: &Question<'_>,
     thinking: &Thinking,
@@ -200,7 +200,7 @@ fn tool(function: &Function, names: &mut Names) -> String {
         .close()
 }
 
-/// Returns the tool choice. While thinking is on, the API rejects a choice that forces a call.
+/// Returns the tool choice. While thinking is on, replaces a choice that forces a call, because the API rejects it.
 fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
     let is_thinking = matches!(thinking, Thinking::On { .. });
     let is_single = question.parameters.parallel_tool_calls == Some(false);

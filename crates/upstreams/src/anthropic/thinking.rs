@@ -7,7 +7,8 @@ use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
 /// Name of the item member that holds the original block. Upstreams of other kinds ignore this member.
 const BLOCK: &str = "anthropic_block";
-/// Label of a block in an item's `encrypted_content`. Many clients send back only that member.
+/// Label of a thinking block in an item's `encrypted_content`. The block is stored there because many clients send back
+/// no other member.
 const CARRIED: &str = "thinking";
 /// Type of an item for a block that has no matching item type.
 const OTHER: &str = "\"anthropic_block\"";
@@ -23,8 +24,8 @@ pub(super) fn begun() -> Json {
     Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
 }
 
-/// Converts a content block to an item. Thinking becomes the summary of a `reasoning` item, because this API returns
-/// thinking as a summary.
+/// Converts a content block to an item. Thinking becomes the summary of a `reasoning` item, because Anthropic's API
+/// returns only summarized thinking.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
         let summary = escaped_member(block, "thinking").map(|text| {

@@ -15,8 +15,8 @@ use super::outlet::Outlet;
 use crate::codec::{Codec, EventReader};
 use threadkeep_responses::ModelAnswer;
 
-/// Maximum size of a stream, as a multiple of the maximum size of its answer. Servers send one event per token, and
-/// wrap each token in about 250 bytes.
+/// Maximum size of a stream, as a multiple of the maximum size of its answer. The multiple is large because servers
+/// send one event per token, and wrap each token in about 250 bytes.
 const STREAM_FACTOR: u64 = 256;
 /// Maximum size of the data that is read after the last event of a stream so that the connection can be reused.
 const REST_MAX_BYTES: u64 = 65_536;

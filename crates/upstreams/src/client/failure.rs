@@ -117,8 +117,8 @@ impl Failure {
     }
 }
 
-/// Returns the HTTP status that matches the `code` and `type` of an error. An `invalid_request_error` with an unknown
-/// `code` counts as 401, because the content of the request is not the cause.
+/// Returns the HTTP status for the `code` and `type` of an error. An `invalid_request_error` with an unknown `code`
+/// counts as 401, because errors about request content have no `code` or a known one.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();

@@ -6,7 +6,7 @@ use threadkeep_responses::Piece;
 pub(super) struct Outlet<'a> {
     /// `None` once the receiver is dropped.
     channel: Option<&'a Sender<Piece>>,
-    /// True if the current attempt has sent pieces, which must be voided if the attempt fails.
+    /// True if the current attempt has sent pieces. If the attempt fails, a [`Piece::Void`] revokes these pieces.
     has_pieces: bool,
 }
 

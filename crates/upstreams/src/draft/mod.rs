@@ -10,7 +10,7 @@ use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 
-/// Maximum number of parts in one answer. Leaves room for 10,000 calls, the maximum of `response_max_tool_calls`.
+/// Maximum number of parts in one answer. More than 10,000, the highest allowed value of `response_max_tool_calls`.
 const PARTS_MAX: usize = 10_240;
 
 /// An unfinished answer. Parts are numbered and started in the order in which they are added.

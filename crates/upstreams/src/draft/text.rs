@@ -72,6 +72,6 @@ fn ends_in_high_surrogate(json: &str) -> bool {
         return false;
     };
     let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
-    // if an odd number of backslashes precedes the escape, its own backslash is escaped
+    // if an odd number of backslashes precedes the `\u`, the backslash of the `\u` is itself escaped
     matches!(third, b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B') && backslashes.count() % 2 == 0
 }

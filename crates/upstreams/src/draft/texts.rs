@@ -7,7 +7,7 @@ use threadkeep_domain::Json;
 use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
-/// Maximum number of texts in one part. Each text has its own index in the content or summary.
+/// Maximum number of text entries in one part. Each entry has its own index in the content or summary.
 pub(super) const TEXTS_MAX: usize = 1_024;
 
 #[derive(Debug)]
@@ -173,7 +173,7 @@ impl Draft {
     }
 }
 
-/// Builds a message from its texts, and adds the remaining pieces to `pieces`.
+/// Builds a message from its text entries, and adds the pieces that have not been sent to `pieces`.
 pub(super) fn end(mut texts: Vec<IndexedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
     texts.sort_by_key(|text| text.index);
     let content = texts.iter_mut().map(|open| {

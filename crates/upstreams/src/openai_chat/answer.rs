@@ -57,7 +57,7 @@ fn message_content(message: &str) -> Vec<String> {
     text.into_iter().chain(refusal).collect()
 }
 
-/// Returns the non-empty texts of a message or a delta, JSON-escaped. Some servers send content as an array.
+/// Returns the JSON-escaped text of a message or a delta. There are several strings if a server sends an array.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
     let parts = member_elements(message, "content");
     let texts = parts.filter_map(|part| escaped_member(part, "text"));

@@ -5,8 +5,8 @@ use threadkeep_domain::{CallForm, Json, given, member};
 
 /// The calls that a stream has begun so far.
 ///
-/// OpenAI numbers calls by `index`, and sends the id and name once. Other servers omit the index, use the same index
-/// for all calls, or send no id. Some repeat the id or name in each delta.
+/// OpenAI numbers calls by `index`, and sends the id and name once. Some servers omit the index, use the same index
+/// for all calls, or omit the id. Some servers repeat the id or name in each delta.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     begun: Vec<StreamedCall>,

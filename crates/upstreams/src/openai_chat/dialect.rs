@@ -9,7 +9,7 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// Returns the dialect for a host. A gateway to OpenAI on a different host counts as a compatible server, because
-    /// gateways translate requests.
+    /// gateways accept the dialect of compatible servers and translate it.
     pub(super) fn of_host(host: &str) -> Self {
         let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
             let prefix = host.strip_suffix(domain);
@@ -42,8 +42,8 @@ impl Dialect {
 
     /// Returns whether the arguments of earlier calls may be arbitrary text.
     ///
-    /// Compatible servers parse the arguments to fill in the chat template of the model, and fail on invalid JSON. A
-    /// single invalid call would make all later requests in the conversation fail.
+    /// Compatible servers parse the arguments to fill in the model's chat template, and fail on invalid JSON. A single
+    /// invalid call would therefore make all later requests in the conversation fail.
     pub(super) fn accepts_any_arguments(self) -> bool {
         self == Self::OpenAi
     }

@@ -6,7 +6,7 @@ use threadkeep_domain::{Json, member_elements};
 ///
 /// Groq rejects the first name with 400, so reasoning is sent back in the same field in which it arrived.
 const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-/// The item member that stores the name of the reasoning field, unless it is the first name in `FIELDS`.
+/// The item member that stores the name of the reasoning field. Omitted if that name is the first one in `FIELDS`.
 const FIELD: &str = "upstream_field";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds the text of a reasoning item. An item that only another kind of upstream can read contains no text.
+    /// Adds the text of a reasoning item, if any. Encrypted items from other kinds of upstreams do not contain text.
     pub(super) fn add(&mut self, item: &str) {
         let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| escaped_member(part, "text"));

@@ -128,7 +128,8 @@ impl ChatStream {
         }
     }
 
-    /// Adds reasoning from the field that the stream used first. Servers that send both fields repeat the text.
+    /// Adds reasoning only from the field that the stream used first, because servers that send both fields repeat the
+    /// same text in each.
     fn reason(&mut self, delta: &str) -> Result<(), Failure> {
         let found = self.field.map_or_else(
             || Field::find(delta),

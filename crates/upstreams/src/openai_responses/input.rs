@@ -13,7 +13,7 @@ const UPSTREAM_ID: &str = r#""upstream_id""#;
 
 /// Converts the conversation to items. Their content is already in the format of this API.
 ///
-/// Encrypted reasoning is sent back, because the upstream stores no reasoning. Items of unknown types, and unknown
+/// Encrypted reasoning is sent back, because the upstream does not store reasoning. Items of unknown types, and unknown
 /// members of messages, are sent unchanged. Items from other kinds of upstreams, and members that this server added,
 /// are omitted.
 pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {

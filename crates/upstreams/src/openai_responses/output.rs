@@ -127,7 +127,7 @@ impl<'a> Output<'a> {
     /// Ends the answer, given the final response object. Returns the answer and the remaining pieces.
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
-        // adds items that the server did not stream
+        // adds items that the server did not stream completely
         for (index, item) in member_elements(response, "output").enumerate() {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);

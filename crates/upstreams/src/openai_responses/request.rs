@@ -116,7 +116,8 @@ fn include(parameters: &Parameters) -> Option<String> {
     (!names.is_empty()).then(|| array(&names))
 }
 
-/// Returns whether the request asks for reasoning. Models without reasoning reject requests for encrypted reasoning.
+/// Returns whether the request asks for reasoning. Encrypted reasoning is requested only then or if the client asks for
+/// it, because models without reasoning reject such a request.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = escaped_member(reasoning, "effort");

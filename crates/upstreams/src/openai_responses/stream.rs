@@ -72,7 +72,7 @@ impl EventReader for ResponseStream<'_> {
                 let error = given(event, "error");
                 return Err(Failure::of_error(error.unwrap_or(event)));
             }
-            // other events need no handling, because an item or the response repeats their contents
+            // other events are checked only for errors, because an item or the response repeats their contents
             _ => {
                 if let Some(error) = given(event, "error") {
                     return Err(Failure::of_error(error));

@@ -26,7 +26,7 @@ pub struct Problem {
     members: Map<String, Value>,
     /// Seconds until a retry may succeed.
     pub retry_after_seconds: Option<u64>,
-    /// Stamp of the thread or entry that the error concerns, if available.
+    /// Version and life, for the entity tag, of the thread or entry that the error concerns, if available.
     pub stamp: Option<Stamp>,
     allow: Option<&'static str>,
     challenge: &'static str,

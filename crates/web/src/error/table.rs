@@ -1,4 +1,4 @@
-//! The table that maps every error to its HTTP status, code and text.
+//! The table that maps every error to its HTTP status, error code and message.
 
 use actix_web::http::StatusCode;
 
@@ -128,7 +128,7 @@ fn part_problem(error: &ScopeError, index: Option<usize>, api_error: &ApiError) 
     }
 }
 
-/// Maps an error from a lower layer to HTTP. Other protocols have their own error formats, but use the same statuses.
+/// Maps an error from a lower layer to an HTTP problem. Some protocols convert the problem to their own error format.
 pub trait ToProblem {
     /// Returns the table row for this error.
     fn problem(&self) -> Problem;

@@ -1,4 +1,4 @@
-//! The answers that all agents received about one thread. No counter may return the same value twice.
+//! Records the answers that all agents received about one thread. Versions, sums and rounds must never repeat.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ pub(super) struct Book {
     pub(super) sums: Distinct<i64>,
     pub(super) rounds: Distinct<u64>,
     pub(super) versions: Distinct<u64>,
-    /// True after a wrong answer. The number of writes is then unknown.
+    /// True after a wrong answer, which makes it unknown how many writes were executed.
     pub(super) is_broken: bool,
 }
 

@@ -4,7 +4,7 @@ use super::thread::HotThread;
 use crate::account::lock;
 use crate::http::Http;
 
-/// Size at which the agents switch to a new thread. A state is limited to 1 MiB.
+/// Size at which the agents switch to a new thread, because a state is limited to 1 MiB.
 const FULL_BYTES: u64 = 800_000;
 
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Group {
         Some(thread)
     }
 
-    /// Ends a step. The last agent to leave a full or broken thread verifies it.
+    /// Ends an agent's step. The last agent to leave a full or broken thread verifies the thread's content.
     pub(super) async fn leave(&self, thread: Arc<HotThread>, http: &mut Http<'_>) {
         if thread.size() >= FULL_BYTES || thread.is_broken() {
             let mut state = lock(&self.state);
@@ -60,7 +60,7 @@ impl Group {
         verify_if_last(thread, http).await;
     }
 
-    /// Removes an agent from the run. The last agent to be removed verifies the thread.
+    /// Removes an agent from the run. The last agent to be removed verifies the current thread.
     pub(super) async fn retire(&self, http: &mut Http<'_>) {
         let current = {
             let mut state = lock(&self.state);

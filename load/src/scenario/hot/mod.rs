@@ -26,7 +26,7 @@ const REPEATED: u32 = 4;
 pub(crate) struct Hot {
     writer: u32,
     pushes: u32,
-    /// The number of the thread that this agent used last, and the newest version that it has seen of that thread.
+    /// The sequence number of the thread that this agent used last, and the newest version of that thread it has seen.
     seen: (u32, u64),
 }
 
@@ -50,7 +50,7 @@ impl Agent for Hot {
         if self.seen.0 != thread.number {
             self.seen = (thread.number, 0);
         }
-        // continue after a failed step, because each step is useful on its own
+        // sends all three requests even if one fails, because each is useful on its own
         self.push(&thread, http).await;
         self.increment(&thread, http).await;
         self.advance(&thread, http).await;
@@ -163,7 +163,7 @@ impl Hot {
         let check = |answer: &Answer| {
             answer.expect(200)?;
             let receipt = answer.receipt()?;
-            // a replay may return an older version than the last read did
+            // a replayed answer may contain an older version than the last read
             if !answer.is_replayed() {
                 not_before(receipt.version, seen + 1)?;
             }

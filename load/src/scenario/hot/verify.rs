@@ -123,7 +123,7 @@ async fn integer(thread: &HotThread, http: &mut Http<'_>, key: &str) -> Result<I
     http.ask(&ask, check).await
 }
 
-/// Returns whether the thread or the key is missing. If so, all expected content counts as missing.
+/// Returns whether the thread or the key is missing. If so, the caller treats the list or counter as empty.
 fn is_missing(answer: &Answer) -> Result<bool, Wrong> {
     if answer.status != 404 {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! A scope with one writer that predicts the result of each tool.
+//! A scope with one writer that predicts the result of each tool call.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -195,7 +195,7 @@ impl Notes {
             }
             first.map_or(Ok(()), Err)
         };
-        // a wrong answer has already been noted, and counts as a read
+        // a wrong answer counts as a read, because it has already been noted as a finding
         !matches!(http.ask(&ask, check).await, Err(Failure::Unanswered { .. }))
     }
 

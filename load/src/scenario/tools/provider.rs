@@ -9,7 +9,7 @@ pub(super) enum Provider {
     Anthropic,
 }
 
-/// The expected result of a call. `None` for a mistaken call, whose error text is not checked.
+/// The expected result of a call; `None` for a mistaken call, because its error message is not checked.
 pub(super) type Expected = Option<Value>;
 
 impl Provider {

@@ -14,15 +14,15 @@ use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
 use threadkeep_http::ConnectionState;
 
-/// Minimum number of bytes that a client must take in each [`SPAN`] while data is waiting. A span starts only when the
-/// system's buffers are full, so clients that keep up are not affected.
+/// Minimum number of bytes that a client must receive in each [`SPAN`] of time while data is waiting. A span starts
+/// only when the system's buffers are full, so clients that keep up are not affected.
 const BYTES_PER_SPAN_MIN: usize = 16_384;
 const SPAN: Duration = Duration::from_secs(60);
 
 /// The error response for a request that actix drops without answering it.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// A malformed chunk of the body arrived before the response had started.
+    /// The body contains a malformed chunk, and the response has not started.
     Malformed,
     HeadTooLarge,
 }
@@ -41,21 +41,21 @@ impl Refusal {
     }
 }
 
-/// A stream whose client must make progress. The server does not read further requests until the client has taken its
-/// responses.
+/// A stream that fails if the client receives data too slowly. The server does not read further requests until the
+/// client has received its responses.
 pub(super) struct PacedStream {
     outlet: Rc<Outlet>,
     outbox: Outbox,
     idleness: Idleness,
     intake: Intake,
     refusal: Option<Refusal>,
-    /// True if the reader must be woken when it may read again.
+    /// True if the task that reads must be woken when it can continue to read.
     is_reader_waiting: bool,
     progress: Option<SendProgress>,
     span: Duration,
 }
 
-/// The progress of a client that has not taken all data yet.
+/// How many bytes a client has received in the current span, while more bytes are waiting.
 #[derive(Debug)]
 struct SendProgress {
     taken_bytes: usize,
@@ -134,12 +134,12 @@ impl PacedStream {
         if progress.end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // the system does not report small amounts of free space, so the client may have taken more
+        // tries to send, because there may be free space: the system does not report small amounts of it
         let stream = self.outlet.stream.borrow();
         let more = SockRef::from(&*stream).send(bytes).unwrap_or_default();
         drop(stream);
         if more == bytes.len() {
-            // no bytes are waiting; the current span also applies to the next bytes
+            // the system accepted all bytes, so none are waiting; the current span also applies to the next bytes
             progress.taken_bytes += more;
             return Poll::Ready(Ok(more));
         }
@@ -190,7 +190,7 @@ impl PacedStream {
 }
 
 impl AsyncRead for PacedStream {
-    /// Reads at most one round. Reads nothing while a response is unsent or a request is in progress.
+    /// Reads the bytes of at most one round. Does not read while a response is unsent or a request is in progress.
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -198,7 +198,7 @@ impl AsyncRead for PacedStream {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.is_response_waiting() {
-            // the client may send its next request only after it has received the whole response
+            // the idle time starts again, because a client may wait for the whole response before its next request
             this.idleness.restart();
             this.is_reader_waiting = true;
             return Poll::Pending;
@@ -220,8 +220,10 @@ impl AsyncRead for PacedStream {
             let mut stream = this.outlet.stream.borrow_mut();
             match Pin::new(&mut (&mut *stream).take(limit)).poll_read(cx, buffer) {
                 Poll::Pending => {
-                    let end = ready!(this.idleness.poll(cx))?;
-                    // to the dispatcher, an empty read is the end of the connection
+                    // actix closes a connection with an unfinished request
+                    let may_park = this.intake.is_between_requests();
+                    let end = ready!(this.idleness.poll(cx, may_park))?;
+                    // an empty read tells the dispatcher that the connection has ended
                     this.outlet.park(end);
                     return Poll::Ready(Ok(()));
                 }
@@ -254,13 +256,14 @@ impl AsyncWrite for PacedStream {
         self.poll_send(cx, bytes)
     }
 
-    /// Waits until the unsent bytes are written. Does not wait for held bytes, which the outbox sends later.
+    /// Waits until all unsent bytes are written, except bytes that the outbox holds back and sends later.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx))?;
         self.progress = None;
-        // If no handler reads a chunked body, actix stops reading and waits for the rest without a time limit.
-        // Therefore the client's timer starts here, and the next read reports the timeout.
-        let _ = self.idleness.poll(cx);
+        // If no handler reads a chunked body, actix stops reading and waits for the rest of the body without a time
+        // limit. Therefore, the timer for the client starts here, and the next read reports the timeout.
+        let may_park = self.intake.is_between_requests();
+        let _ = self.idleness.poll(cx, may_park);
         self.begin_round(cx);
         Poll::Ready(Ok(()))
     }
@@ -274,7 +277,7 @@ impl AsyncWrite for PacedStream {
     }
 }
 
-/// On drop, held bytes are still sent, because they were reported as written.
+/// On drop, the outbox takes over held and unsent bytes, because these bytes were already reported as written.
 impl Drop for PacedStream {
     fn drop(&mut self) {
         if self.idleness.is_abandoned() {

@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// Long enough for a client to make progress even on half a shared core.
+/// A span that is long enough for a client to make progress, even on a slow machine.
 const LONG_SPAN: Duration = Duration::from_secs(10);
 
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
@@ -51,7 +51,7 @@ async fn a_client_that_reads_too_slowly_times_out() {
 
 #[actix_web::test]
 async fn a_client_that_reads_all_waiting_responses_does_not_time_out() {
-    // each read opens the client's window immediately, but is too small for the system to report free space
+    // each read opens the client's TCP window immediately, but frees too little space for the system to report it
     let (mut paced, mut client) = pair_with(425_984, 262_144, LONG_SPAN).await;
     // writes until responses are waiting
     let answer = [b'x'; 1_000];

@@ -27,10 +27,10 @@ enum End {
     Cursor(String),
 }
 
-/// Writes all threads, or those of one owner, as one document per line, followed by a line that marks the end.
+/// Writes all threads, or all threads of one owner, as one document per line, followed by a line that marks the end.
 ///
-/// Writes to standard output, or to a file that may already contain the beginning of the same export. A thread that the
-/// server cannot read becomes an error line, and then the export fails after its last line.
+/// Writes to standard output, or to a file that may already contain the beginning of the same export. If the server
+/// cannot read a thread, writes an error line, continues, and fails after the last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     request: &ExportRequest,
@@ -134,7 +134,7 @@ impl Output {
         }
     }
 
-    /// Returns the cursor to resume from after an interruption, or `None` if nothing was written.
+    /// Returns the cursor to resume from after an interruption, or `None` if no line was written.
     fn resume_cursor(&self) -> Result<Option<String>, CliError> {
         if self.last.is_empty() {
             return Ok(None);

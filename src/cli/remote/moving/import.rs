@@ -23,7 +23,7 @@ use crate::config::text_file::remove_byte_order_mark;
 
 /// Maximum number of documents in flight.
 const CONCURRENCY: usize = 8;
-/// Maximum total size of the documents in flight, in KiB. A document that exceeds this limit is sent alone.
+/// Maximum total size, in KiB, of the documents that are sent concurrently. A larger document is sent alone.
 const IN_FLIGHT_KIB_MAX: u32 = 16 * 1_024;
 
 struct Numbered {

@@ -15,10 +15,10 @@ pub(super) struct Line {
     thread: Option<Thread>,
     pub(super) cursor: Option<String>,
     pub(super) complete: Option<bool>,
-    /// In the last line, the number of threads that could not be read.
+    /// Only in the last line: the number of threads that could not be read.
     #[serde(default)]
     pub(super) failed: u64,
-    /// Only in lines that report an unreadable thread: the cursor with which an export continues after this thread.
+    /// Only in lines that report an unreadable thread: the cursor that resumes the export after this thread.
     #[serde(rename = "place")]
     error_cursor: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Line {
         lines.into_iter().any(begins)
     }
 
-    /// Returns the cursor to resume from after the thread in this line, or `None` if the line is not about a thread.
+    /// Returns the cursor of the thread in this line, to resume an export after it, or `None` for other kinds of lines.
     pub(super) fn resume_cursor(&self, order: Order) -> Option<String> {
         if let Some(cursor) = &self.error_cursor {
             return Some(cursor.clone());

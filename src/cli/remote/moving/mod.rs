@@ -1,4 +1,4 @@
-//! Commands that export and import threads. They keep only a few documents in memory at a time.
+//! Commands that export and import threads. The commands keep only a few threads in memory at a time.
 
 pub(super) mod export;
 pub(super) mod import;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::cli::error::CliError;
 
-/// Maximum number of attempts for a request that gets no answer or finds the server busy.
+/// Maximum number of attempts for a request that is not answered, or that a busy server rejects.
 const ATTEMPTS: u32 = 8;
 
 /// Returns the delay after `failures` failures, up to 6.4 seconds.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use crate::cli::error::CliError;
 
-/// Number of bytes per read. The file is read backwards from its end.
+/// Number of bytes per read when searching for line feeds, from the end of the file to its beginning.
 const BLOCK_BYTES: u64 = 65_536;
 /// Number of bytes to read from the start of the file to check whether it is an export.
 const HEAD_MAX_BYTES: u64 = 16;
@@ -18,8 +18,8 @@ pub(super) enum ExportState {
     Partial { cursor: Option<String>, failed: u64 },
 }
 
-/// Opens an export file, and removes any incomplete line and any cursor lines from its end. A file with any other
-/// content is left unchanged and rejected with [`CliError::NotAnExport`].
+/// Opens an export file, and removes any incomplete line and any cursor lines from its end. If the file is not an
+/// export, leaves it unchanged and fails with [`CliError::NotAnExport`].
 pub(super) fn open(path: &Path, order: Order) -> Result<(File, ExportState), CliError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
@@ -58,7 +58,7 @@ fn cut(file: &mut File, order: Order) -> Result<ExportState, CliError> {
         if line.cursor.is_none() {
             return Err(CliError::NotAnExport);
         }
-        // the line contains only a cursor; our exports omit such lines, so a different client wrote the file
+        // removes a line that contains only a cursor, which exports by other clients may contain
         length = start;
     };
     file.set_len(length).map_err(CliError::File)?;

@@ -5,7 +5,7 @@ use super::super::request::Request;
 use super::super::schema::{LOOPBACK_URL, any_value};
 use super::super::world::World;
 
-/// Placeholder for a node that is later replaced with bytes that a [`Value`] cannot represent.
+/// Placeholder for a JSON value that is later replaced with bytes that a [`Value`] cannot represent.
 const PLACEHOLDER: &str = "\u{1}placeholder\u{1}";
 
 /// Replaces the URL of a webhook endpoint during a mutation. If a mutation changed a digit of the URL, the server might

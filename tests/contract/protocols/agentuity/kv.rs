@@ -175,14 +175,14 @@ async fn a_read_extends_the_lifetime_and_is_counted(server: &Server) {
         value.header("x-expires-at").unwrap_or_default().to_owned()
     };
 
-    // consecutive reads return the same expiry time; retry if the machine pauses between them
+    // two consecutive reads return the same expiry time; retry, because the machine may pause between the reads
     until(async || {
         put().ok().await;
         let first = expiry().await;
         !first.is_empty() && expiry().await == first
     })
     .await;
-    // wait until a read extends the lifetime; write the key again if it has expired
+    // wait until a read extends the lifetime; if the key expires first, write it again
     until(async || {
         put().ok().await;
         let first = expiry().await;

@@ -114,7 +114,7 @@ fn names(stats: &Value) -> Vec<&str> {
 }
 
 async fn namespaces_are_listed_newest_first(backend: Backend) {
-    // a busy machine needs a longer store timeout for a thousand namespaces
+    // listing a thousand namespaces takes longer than the default store timeout on a busy machine
     let server = Server::builder(backend)
         .set("THREADKEEP_STORE_TIMEOUT_MS", 20_000)
         .start();
@@ -125,7 +125,7 @@ async fn namespaces_are_listed_newest_first(backend: Backend) {
     for name in ["c", "a", "b"] {
         let kv = Kv::named(&server, name);
         kv.set("k", name).ok().await;
-        // wait until the clock has advanced, so that each namespace has a different time
+        // wait until the clock has advanced, so that each namespace has a different creation time
         let made = kv.list("stats").ok().await.json()["createdAt"].clone();
         crate::support::until(|| async {
             kv.set("k", name).ok().await;

@@ -61,7 +61,7 @@ async fn invalid_names_change_nothing(server: &Server) {
             assert!(text.contains("namespace"), "{path}: {text}");
         }
     }
-    // a request for the key "." or "" has the same path as the namespace, but must not delete the namespace
+    // the path for the key "." or "" becomes `/kv/{namespace}/`, which must not delete the namespace
     for key in ["", "%FF", "%0A", "%", "%zz", "%7F", &"k".repeat(1_025)] {
         for method in [Method::GET, Method::PUT, Method::DELETE] {
             let path = format!("/kv/{}/{key}", kv.name);

@@ -201,7 +201,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
         .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let kv = Kv::new(&server);
-    // these values are larger than the socket buffers, so the server cannot finish before the client reads
+    // the answer is larger than the socket buffers, so the server cannot finish sending it before the client reads
     for number in 0..60 {
         kv.set(&number.to_string(), vec![b'x'; 1_000_000])
             .ok()

@@ -6,8 +6,8 @@ use super::Mcp;
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// Validates `value` against `schema`. Supports the keywords that the output schemas use. Fails if a member has no
-/// schema. Adds the paths of all members to `seen`.
+/// Validates `value` against `schema`. Supports only the keywords that the output schemas use. Fails if a member of
+/// `value` has no schema. Adds the paths of all members to `seen`.
 fn check(value: &Value, schema: &Value, path: &str, seen: &mut BTreeSet<String>) {
     seen.insert(path.to_owned());
     for keyword in schema.as_object().unwrap().keys() {
@@ -142,7 +142,7 @@ async fn every_result_matches_the_output_schema_of_its_tool(server: &Server) {
     assert_eq!(seen, documented);
 }
 
-/// An error is text for the model, so no schema describes it.
+/// Errors are written as text for the model, so the output schemas do not describe them.
 async fn a_tool_error_has_no_structured_content(server: &Server) {
     let mcp = Mcp::own(&server.client());
 

@@ -164,7 +164,7 @@ async fn unknown_protocol_versions_are_rejected(server: &Server) {
     assert!(text.starts_with("text/plain"), "{text}");
 }
 
-/// All methods of all protocol revisions and extensions in the library, except those that this server implements.
+/// All methods of every protocol revision and extension in the MCP library, except those that this server has.
 const UNDECLARED: [&str; 16] = [
     "prompts/list",
     "prompts/get",

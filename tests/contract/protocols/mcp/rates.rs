@@ -31,7 +31,7 @@ async fn writes_count_per_scope_and_per_address(backend: Backend) {
         .call("kv_write", json!({"key": "k", "value": "1"}))
         .await;
     refused(&other, "`rate_writes`").await;
-    // requests with an API key do not count towards the limit of an address
+    // requests with an API key do not count towards the limit for an IP address
     let name = unique();
     let session = Mcp::session(&client, &name);
     for _ in 0..2 {

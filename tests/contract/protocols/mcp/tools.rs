@@ -106,8 +106,8 @@ async fn the_largest_value_can_be_written_and_read(server: &Server) {
     assert!(read["value"] == value.as_str());
 }
 
-/// Sends the largest valid call. A client that escapes non-ASCII characters sends three times as many bytes as the
-/// limit counts.
+/// Sends the largest valid task list. An escaped character such as `\u00e9` takes three times as many bytes in the
+/// request as the limit counts.
 async fn the_largest_escaped_task_list_is_accepted(server: &Server) {
     let mcp = Mcp::own(&server.client());
     let content = r"\u00e9".repeat(33);

@@ -22,7 +22,7 @@ async fn a_url_grants_access_to_its_scope(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
-    // if `public_url` is not set, the URL contains the address that the back end used
+    // if `public_url` is not set, the created URL contains the address to which the client sent its request
     let address = format!("http://{}/mcp?", server.address());
     assert!(url.starts_with(&address), "{url}");
     let mcp = Mcp::anonymous(&client).at(url);

@@ -23,7 +23,7 @@ async fn messages_are_limited_per_session(backend: Backend) {
 
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=86_400).contains(&seconds), "{seconds}");
-    // each session has its own limit, and its messages do not count towards the limit of the address
+    // messages in a session count towards the session's own limit, not towards the limit for the client's address
     post(&server, &session().await, message).ok().await;
 }
 

@@ -151,7 +151,7 @@ async fn an_abandoned_response_is_ended_by_the_next(server: &Server) {
     refused(failing, 502, "SERVICE_UNAVAILABLE").await;
     run(&server, &in_session(&session, "Hi.", &[])).ok().await;
 
-    // if a response fails, its calls that changed data stay in the history, so that the model can see them
+    // if a response fails, its tool calls that changed data stay in the history, so that the model can see them
     let stored = messages(&server, &session).await;
     let roles: Vec<_> = stored.iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "user", "assistant"]);

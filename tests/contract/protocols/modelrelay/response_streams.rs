@@ -10,7 +10,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
 
-/// Time limit for each line of a stream. Long enough even on half a processor core.
+/// Time limit for each line of a stream, long enough even on half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 const ACCEPT: &str = r#"application/x-ndjson; profile="responses-stream/v2""#;
 
@@ -175,7 +175,7 @@ async fn client_calls_are_streamed_once_and_server_calls_never(server: &Server) 
         .filter(|line| line["type"] == "tool_use_stop")
         .collect();
     assert_eq!(stops.len(), 2);
-    // the server runs its own calls before it reports the client's calls
+    // the server runs its own tool calls before it reports the tool calls that the client must run
     assert_eq!(stops[0]["tool_result"]["value"], 1);
     assert_eq!(stops[1]["tool_calls"][0]["id"], "c-1");
     assert_eq!(stops[1].get("tool_result"), None);

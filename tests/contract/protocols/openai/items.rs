@@ -6,7 +6,7 @@ use super::{Api, ids, message, missing, refused};
 use crate::http::over_both_stores;
 use crate::support::server::Server;
 
-/// The item types that clients read back, and the prefixes of their generated ids.
+/// The item types that clients can read, each with the prefix of its generated ids.
 const KINDS: [(&str, &str); 30] = [
     ("message", "msg_"),
     ("function_call", "fc_"),

@@ -122,7 +122,7 @@ async fn the_last_step_offers_no_tools_with_each_upstream_kind(server: &Server) 
     }
 }
 
-/// A model may return no text after it receives the results of its calls.
+/// A model may return no text after it receives the results of its tool calls.
 async fn an_empty_answer_after_calls_completes_the_response(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

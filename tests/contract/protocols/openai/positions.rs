@@ -1,4 +1,4 @@
-//! Tests the indices of items in streamed responses. An item gets its index when it begins, in the order of the
+//! Tests the indices of items in streamed responses. Items are numbered in the order in which they begin in the
 //! upstream's stream.
 
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn events(api: &Api, body: &Value) -> Vec<Value> {
     Events::of(api.post("/responses", &body)).await.rest().await
 }
 
-/// Assembles a response from its events as clients do: items by `output_index`, and parts by their own index.
+/// Assembles a response from its events as clients do: items by `output_index`, and an item's parts by their own index.
 fn rebuilt(events: &[Value]) -> Vec<Value> {
     let mut output: Vec<Value> = Vec::new();
     for event in events {
@@ -172,7 +172,7 @@ async fn calls_that_come_first_stay_first_with_each_upstream_kind(server: &Serve
         let next = api.post("/responses", &body).ok().await.json();
 
         let output = output(&streamed);
-        // `OpenAI`'s chat API does not define the order of items, so the order of its stream decides
+        // `OpenAI`'s chat API does not define the order of items, so the server uses the order in the upstream's stream
         let expected = [
             "mcp_call",
             "reasoning",
@@ -302,7 +302,7 @@ async fn an_upstream_id_that_the_input_also_has_does_not_fail_the_response(serve
     let server = with_kinds(server, &upstream).start();
     let api = Api::of(&server);
     upstream.script([Reply::text("Yes.").reasoning("Hm.")]);
-    // some clients add a member to the item when they send it back
+    // some clients add a member, such as `status`, to a reasoning item when they send it back
     let input = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [], "status": null},
         {"role": "user", "content": "Accepting?"},

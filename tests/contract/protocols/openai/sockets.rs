@@ -1,4 +1,4 @@
-//! Tests responses over WebSockets. The client and the server use different WebSocket libraries.
+//! Tests responses over WebSockets. The test client and the server use different WebSocket libraries.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::http::over_both_stores;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Reply, Upstream};
 
-/// Time limit for each message. Long enough even on half a processor core.
+/// Time limit for each message, long enough even on half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Socket(WebSocketStream<TcpStream>);

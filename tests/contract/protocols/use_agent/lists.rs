@@ -16,7 +16,7 @@ async fn by_cursor(app: &App, user: &str, limit: usize) -> Vec<String> {
         let page = app
             .list(user, &format!("limit={limit}&offset=7&{cursor}"))
             .await;
-        // request the first page again without the offset, which the server ignores only if a cursor is sent
+        // the server ignores `offset` only if a cursor is sent, so request the first page again without `offset`
         let page = match cursor.is_empty() {
             true => app.list(user, &format!("limit={limit}")).await,
             false => page,
@@ -53,6 +53,8 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     let names: Vec<_> = (0..5).map(|number| format!("{user} {number}")).collect();
     for name in &names {
         app.post(&json!({"id": name, "userId": user})).ok().await;
+        // the times of creation, in milliseconds, must differ
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     // the first message must be newer than the last thread
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -158,7 +160,7 @@ async fn channels_have_their_own_lists(server: &Server) {
     assert_eq!(ids(&listed.ok().await.json()), [name]);
     let thread = app.at_v1(Method::GET, name, "").ok().await.json();
     assert_eq!(thread["owner"], format!("channel:{key}"));
-    // if a request names both, the user takes precedence over the channel
+    // if a request names both a user and a channel, the user takes precedence
     let of_user = app.ask(
         Method::GET,
         &format!("/api/threads?channelKey={key}&userId={key}"),
@@ -209,7 +211,7 @@ async fn listing_does_not_extend_a_threads_lifetime(backend: Backend) {
         let listed = listed.ok().await.json();
         parse_rfc3339(listed["threads"][0]["expires_at"].as_str().unwrap()).unwrap()
     };
-    // retry: the store computes the expiry time from two clock readings, and a busy machine may pause between them
+    // retry, because the store computes the expiry from two clock readings, and a busy machine may pause in between
     until(async || {
         let before = expires_ms().await;
         // a use extends the lifetime no more than once a second

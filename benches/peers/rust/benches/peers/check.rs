@@ -27,8 +27,8 @@ pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
     Err(wrong(peer, operation, &found))
 }
 
-/// Checks every tenth state after the measurement. Each of these states must contain its initial content and all
-/// writes, and a window must have exactly its maximum length. Conditional reads must still return 304.
+/// Checks after the measurement that every tenth state has its initial content with all changes that the measured
+/// requests made, and that conditional reads return 304, as they did before the measurement.
 pub(super) async fn all(peer: &Peer, operation: Operation, work: &Work) -> io::Result<()> {
     let mut connection = Connection::open(peer.server(operation).address()).await?;
     for (n, state) in work.states.iter().enumerate().step_by(10) {

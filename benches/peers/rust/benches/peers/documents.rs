@@ -1,4 +1,4 @@
-//! The routes of all peers except the product and Webdis. Each state is stored as one document.
+//! Requests to all peers except threadkeep and Webdis. Each state is stored as one document.
 
 use std::io;
 

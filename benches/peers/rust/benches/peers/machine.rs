@@ -28,7 +28,8 @@ pub(super) fn times() -> io::Result<Times> {
 }
 
 impl Times {
-    /// Returns the share of the CPU time since `before` that other processes used.
+    /// Returns the share of the machine's CPU time since `before` that other processes used. `ours` is the CPU time of
+    /// the measured processes.
     pub(super) fn others(&self, before: &Self, ours: Duration) -> f64 {
         let total = (self.total - before.total) as f64;
         let idle = (self.idle - before.idle) as f64;

@@ -49,7 +49,7 @@ use actix_web::rt::System;
 use peer::Programs;
 use tables::Run;
 
-/// The server's allocator, so that the floor (a handler that does no work) is comparable with the server.
+/// The same allocator as the server's, so that the floor (a handler that does no work) is comparable with the server.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -122,7 +122,8 @@ async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> 
     Ok(Some(Work { states, requests }))
 }
 
-/// Builds conditional requests for states that the client has read. Returns `None` if the peer does not answer 304.
+/// Builds conditional requests for states that the client has read. Returns `None` if the peer does
+/// not answer such a request with 304.
 async fn prepare_unchanged(peer: &Peer, read: &Work) -> io::Result<Option<Work>> {
     let operation = Operation::ReadUnchanged;
     let mut connection = Connection::open(peer.server(operation).address()).await?;

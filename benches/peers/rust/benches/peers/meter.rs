@@ -29,7 +29,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Returns the costs since the start, and the share of the CPU time that was used by other processes.
+    /// Returns the results of the measurement, and the share of the machine's CPU time that other processes used.
     pub(super) fn stop(self, outcome: Outcome) -> io::Result<(Row, f64)> {
         let server_cpu = cpu_of(self.server)? - self.server_cpu;
         let redis_cpu = self.redis.cpu()? - self.redis_cpu;

@@ -8,7 +8,7 @@ pub(super) enum Operation {
     /// A conditional read of 256 KiB by a client that already has the current content.
     ReadUnchanged,
     Merge,
-    /// Appends a message, and keeps only the newest messages, up to this number.
+    /// Appends a message, and keeps at most this many of the newest messages.
     Push(usize),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Size {
     Large,
 }
 
-/// How the product's read cache is used. Other peers have no cache.
+/// Whether threadkeep's read cache is used. Other peers do not have a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
     /// Cached, with the default settings.
@@ -75,7 +75,7 @@ impl Operation {
         matches!(self, Self::Read(Size::Large, _))
     }
 
-    /// Returns the floor for this operation: a response of the same size from memory.
+    /// Returns the response of the floor (a handler that does no work): one of about the same size as the operation's.
     pub(super) fn floor(self) -> Answer {
         if self.has_large_answer() {
             Answer::Large
@@ -89,7 +89,7 @@ impl Operation {
             Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(SHORT_WINDOW) => {
                 1_000
             }
-            // in Redis, 100 large states take about as much memory as many small states
+            // fewer states, because each one is large
             Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
     }

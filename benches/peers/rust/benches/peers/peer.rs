@@ -27,7 +27,7 @@ pub(super) struct Peer {
 #[derive(Debug, Clone, Copy)]
 enum Rows {
     All,
-    /// Only the rows for reads. Another peer that handles writes in the same way covers the other rows.
+    /// Only the rows for reads, because another peer in the table handles writes in the same way.
     Reads,
 }
 
@@ -123,7 +123,7 @@ fn start_fastapi(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     start("FastAPI", command, address, Api::Documents)
 }
 
-/// Uses Debian's settings, except that Webdis runs a single thread and writes its log to `installed`.
+/// Starts Webdis with Debian's settings, except that it runs a single thread and writes its log to `installed`.
 async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let (directory, address) = (installed.join("webdis"), free_address()?);
     let settings = json!({

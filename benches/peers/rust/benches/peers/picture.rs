@@ -69,7 +69,13 @@ fn panel(section: &Section, x: usize, y: usize) -> String {
         let server = length(cell.server_cpu()).max(1);
         let redis = length(total(cell)).max(server + 1) - server;
         panel += &rectangle(x + NAMES_WIDTH, y + 3, server, BAR_HEIGHT - 8, "server");
-        panel += &rectangle(x + NAMES_WIDTH + server, y + 3, redis, BAR_HEIGHT - 8, "redis");
+        panel += &rectangle(
+            x + NAMES_WIDTH + server,
+            y + 3,
+            redis,
+            BAR_HEIGHT - 8,
+            "redis",
+        );
         let ratio = match index {
             0 => String::new(),
             _ => format!(" · {}×", short(cell.server_cpu() / ours)),

@@ -50,7 +50,7 @@ fn key(n: usize) -> String {
     format!("plain-{n}")
 }
 
-/// Sends a command, and reads a reply that consists of `head` followed by `rest` bytes.
+/// Sends a command, and reads a reply that consists of `head` followed by `rest` more bytes.
 async fn exchange(
     connection: &mut TcpStream,
     command: &str,

@@ -9,13 +9,13 @@ pub(super) struct Cell {
     others: Vec<f64>,
 }
 
-/// The results of one operation, and of the floor measured in the same rounds.
+/// The results of one operation, and of the floor (a handler that does no work) in the same rounds.
 pub(super) struct Section {
     pub(super) operation: Operation,
     pub(super) floor: Cell,
     /// A `GET` of the same number of bytes directly from Redis, for operations where this comparison is useful.
     pub(super) plain_get: Option<Cell>,
-    /// Names and results of the peers, starting with the product. `None` if the peer does not support the operation.
+    /// Names and results of the peers, starting with threadkeep. `None` if a peer does not support the operation.
     pub(super) peers: Vec<(&'static str, Option<Cell>)>,
 }
 
@@ -72,7 +72,7 @@ impl Cell {
         self.median(|row| micros(row.p99))
     }
 
-    /// Returns the range of the server's CPU time across all rounds, divided by the median.
+    /// Returns the difference between the server's highest and lowest CPU time in a round, divided by the median.
     pub(super) fn spread(&self) -> f64 {
         let values = self.sorted(|row| row.server_cpu);
         (values[values.len() - 1] - values[0]) / self.server_cpu()

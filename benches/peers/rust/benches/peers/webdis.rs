@@ -1,5 +1,5 @@
-//! The API of Webdis, which runs Redis commands. A state is a hash, and its messages are a list. Values are JSON texts
-//! that neither Redis nor Webdis parses.
+//! The API of Webdis, which runs Redis commands. A state is a hash, and its messages are a list. Values are JSON
+//! strings that neither Redis nor Webdis parses.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::content::{Content, key};
 use super::operation::{Operation, Size};
 use super::request::{message, request_with, value};
 
-/// Appends a message and trims the list in one request. Separate commands would need two requests.
+/// Script that appends a message and trims the list in one request. Separate commands would need two requests.
 const PUSH: &str = "redis.call('RPUSH', KEYS[1], ARGV[2]) \
     redis.call('LTRIM', KEYS[1], -ARGV[1], -1) \
     return redis.call('LLEN', KEYS[1])";

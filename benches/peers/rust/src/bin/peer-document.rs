@@ -1,4 +1,4 @@
-//! Stores the state of each session as one JSON text in Redis, with actix-web and deadpool-redis.
+//! Stores the state of each session as one JSON string in Redis, with actix-web and deadpool-redis.
 //!
 //! ```text
 //! peer-document ADDRESS REDIS_URL

@@ -39,7 +39,7 @@ def history(resource: Resource, id: str, *, life: str = OMITTED) -> Items[Histor
 
 
 def restore(resource: Resource, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
-    """Restores an ended thread. After `TransportError`, `Unavailable` or `ServerError`, it may have been restored."""
+    """Restores an ended thread, possibly even if it raises `TransportError`, `Unavailable` or `ServerError`."""
     path = f"/v1/archives/{segment(id)}/restore"
     request = resource.write("POST", path, query=passed(life=life), is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

@@ -103,7 +103,10 @@ def compact(
     keep_seconds: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[int]:
-    """Replaces the `count` items up to `through` with `values`, if they are unchanged. Returns the segment number."""
+    """Replaces all items up to the sequence number `through` with `values`. Returns the segment number.
+
+    Raises `VersionMismatch` unless exactly `count` items would be replaced, because the items have then changed.
+    """
     body: dict[str, Any] = {"through": through, "count": count, "items": [{"value": value} for value in values]}
     if keep_seconds is not None:
         body["keep_seconds"] = keep_seconds
@@ -112,7 +115,7 @@ def compact(
 
 
 def segments(thread: ThreadResource) -> Flow[list[HistorySegment]]:
-    """Returns the segments whose original items the server still keeps, newest first."""
+    """Returns the segments (original items that compactions replaced) that the server still stores, newest first."""
     page = yield from received(thread.read("/history/segments", {}))
     return [HistorySegment.of(one) for one in page["segments"]]
 

@@ -72,7 +72,7 @@ def put(
 
 
 def delete(namespace: Resource, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Deletes an entry. Returns whether it existed. Raises the same errors as `put`."""
+    """Deletes an entry. Returns whether the entry existed. Raises the same errors as `put`."""
     request = namespace.write(
         "DELETE",
         f"/{segment(key)}",
@@ -117,7 +117,7 @@ def _listed(
 
 
 def get_many(namespace: Resource, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
-    """Returns the entries that exist, by key. Reads 100 keys per request, and sends the requests concurrently."""
+    """Returns a dict from keys to entries, without missing keys. Sends concurrent requests for 100 keys each."""
     found: dict[str, Entry] = {}
     remaining = list(dict.fromkeys(keys))
     while remaining:
@@ -137,7 +137,7 @@ def _get_request(namespace: Resource, keys: list[str]) -> Request:
 def put_many(
     namespace: Resource, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
-    """Stores entries. Each entry succeeds or fails separately. Returns the outcomes in order."""
+    """Stores entries. Each entry succeeds or fails separately. Returns the outcomes in the order of `entries`."""
     batches = _batches([_put(entry) for entry in entries])
     bodies = [encode({"entries": batch}) for batch in batches]  # encodes all entries before the first request
     outcomes: list[PutOutcome] = []

@@ -12,7 +12,7 @@ def get(resource: Resource, owner: str) -> Flow[OwnerInfo]:
 
 
 def erase(resource: Resource, owner: str) -> Flow[Erasure]:
-    """Erases an owner and all their threads. Sends as many requests as necessary."""
+    """Erases an owner and all their threads. Repeats the request until all data is erased."""
     threads = archives = 0
     while True:
         part = Erasure.of((yield from received(resource.read(f"/v1/owners/{segment(owner)}", method="DELETE"))))

@@ -49,7 +49,7 @@ def set(
     if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Sets a key to a text. With `if_absent`, does not change an existing key."""
+    """Sets a key to a string. With `if_absent`, does not change an existing key."""
     request = scope.change(
         "/scopes/keys/set",
         idempotency_key,
@@ -135,7 +135,7 @@ def call(
     *,
     idempotency_key: str | None = None,
 ) -> Flow[ToolResult]:
-    """Calls a tool as a model would. If the arguments are wrong, the result has an `error` for the model."""
+    """Calls a tool as a model would. If the arguments are wrong, returns a result with an `error` for the model."""
     request = scope.change(f"/tools/{segment(tool)}", idempotency_key, arguments=dict(arguments or {}))
     return ToolResult.of((yield from received(request)))
 

@@ -31,7 +31,7 @@ def get(
     offset: int | None = None,
     limit: int | None = None,
 ) -> Flow[Any]:
-    """Returns the value of `key`, or `default` if it is absent.
+    """Returns the value of `key`, or `default` if the key is absent.
 
     If the value is an array, `tail` selects the newest elements, oldest first. `offset` and `limit` select a range.
     """
@@ -96,7 +96,7 @@ def push(
 def increment(
     thread: ThreadResource, key: str, by: int = 1, *, if_match: Tag = None, idempotency_key: str | None = None
 ) -> Flow[int]:
-    """Adds to an integer. Returns the exact sum. An absent key counts as 0."""
+    """Adds `by` to an integer, and returns the exact sum. An absent key counts as 0."""
     if key in DOT_SEGMENTS:
         receipt = yield from _only(thread, ops.increment(key, by), if_match, idempotency_key)
     else:
@@ -139,7 +139,7 @@ def patch(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
-    """Applies a JSON merge patch (RFC 7396): a value sets, None deletes, nested objects merge."""
+    """Applies a JSON merge patch (RFC 7396): a value sets a key, None deletes it, and nested objects are merged."""
     return (
         yield from written(
             _write(thread, "PATCH", "/state", encode(patch), if_match, idempotency_key, content_type=MERGE_PATCH)
@@ -186,7 +186,7 @@ def _write(
 
 
 def _only(thread: ThreadResource, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
-    """Performs one operation as a merge, because a URL cannot contain its key."""
+    """Performs one operation as a merge, because a URL cannot contain the key `.` or `..`."""
     response: Response = yield _write(
         thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key
     )

@@ -118,7 +118,7 @@ def _change(
 
 
 def destroy(thread: ThreadResource, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:
-    """Destroys the thread. For one minute, writes to its ID raise `Destroyed`."""
+    """Destroys the thread. For the next minute, writes to its ID raise `Destroyed`."""
     yield from done(thread.write("DELETE", if_match=if_match, idempotency_key=idempotency_key))
 
 
@@ -133,7 +133,7 @@ def fork(
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadResource]:
-    """Copies the thread to a new thread. `include` lists the parts to copy: state, scope, history."""
+    """Copies the thread to a new thread. `include` lists the parts to copy: `state`, `scope` or `history`."""
     copied = passed(id=id, owner=owner, from_checkpoint=from_checkpoint)
     body = encode({**copied, **not_none(metadata=metadata, include=include)})
     response: Response = yield thread.write(
@@ -143,7 +143,7 @@ def fork(
 
 
 def rotate(thread: ThreadResource, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[ThreadResource]:
-    """Gives the thread a new ID. Returns the thread with that ID. Calls with the old ID raise `Destroyed`."""
+    """Gives the thread a new ID. Returns the thread with the new ID. Calls with the old ID raise `Destroyed`."""
     response: Response = yield thread.write("POST", "/rotate", if_match=if_match, idempotency_key=idempotency_key)
     return resource_of(thread, _info(response))
 

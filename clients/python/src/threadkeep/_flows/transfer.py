@@ -1,4 +1,4 @@
-"""Exports and imports threads as JSON documents. Documents are strings, because parsing would change numbers."""
+"""Exports and imports threads as JSON documents. Documents are strings, because parsing could change numbers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAX_CONTROL_BYTES = 1_000
 
 
 def export(thread: ThreadResource) -> Flow[str]:
-    """Returns the whole thread as a document. Values have the same bytes as when they were written."""
+    """Returns the whole thread as a JSON document. JSON values have the same bytes as when they were written."""
     response: Response = yield thread.read("/export")
     response.members()  # checks that the document is complete
     return response.body.decode()
 
 
 def export_all(resource: Resource, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
-    """Yields a document for each thread (of `owner`). Raises `UnreadableThreads` at the end if some are unreadable."""
+    """Yields a document for each thread (of `owner`). Skips unreadable threads, and then raises `UnreadableThreads`."""
     query: dict[str, QueryValue] = {**passed(owner=owner), "cursor": cursor}
     unreadable: list[str] = []
     while True:
@@ -65,7 +65,7 @@ def import_document(
     if_exists: str | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadInfo]:
-    """Creates a thread from a document. Raises `Conflict` if it exists, unless `if_exists` is `replace` or `skip`."""
+    """Imports a thread. If the thread exists, raises `Conflict` unless `if_exists` is `replace` or `skip`."""
     request = resource.write(
         "POST",
         "/v1/threads/import",

@@ -1,4 +1,4 @@
-"""Webhook endpoints. A write is not retried if the server may have performed it."""
+"""Webhook endpoints. Writes are not retried if the server may already have performed them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def update(
     events: Sequence[str] | None = None,
     secret: str | None = KEEP,
 ) -> Flow[Webhook]:
-    """Changes an endpoint. `secret=None` returns a new secret. The old secret also signs events for one more day."""
+    """Changes an endpoint. `secret=None` sets a new secret. The old secret also signs events for one more day."""
     body: dict[str, Any] = {}
     if url is not None:
         body["url"] = url
@@ -79,7 +79,7 @@ def failed(resource: Resource, id: str) -> Items[FailedDelivery]:
 
 
 def replay(resource: Resource, id: str, events: Sequence[str] | None = None) -> Flow[int]:
-    """Resends the failed events in `events`, or all failed events. Returns how many."""
+    """Resends the failed events in `events`, or all failed events. Returns the number of resent events."""
     body = encode({} if events is None else {"events": list(events)})
     request = resource.write("POST", f"/v1/webhooks/{segment(id)}/replay", body, is_repeatable=False)
     return int((yield from received(request))["replayed"])

@@ -6,4 +6,4 @@ MAX_IDLE_SECONDS = 60.0
 """Less than 75 s, after which the server closes an idle connection."""
 RECEIVE_BYTES = 65_536
 MAX_UNREAD_BYTES = 262_144
-"""Number of unread bytes of a stream at which the client stops receiving, so that the server waits."""
+"""Number of unread bytes after which the client stops receiving a stream, so that the server waits."""

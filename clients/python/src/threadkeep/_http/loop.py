@@ -23,7 +23,7 @@ class LoopSender:
 
     async def send(self, request: Request, seconds: float) -> Response:
         """Returns the response, regardless of its status. Cancelling the call closes its connection."""
-        # a call that waits for a turn does not count toward the limit; it could otherwise block the holder of the turn
+        # calls that wait for a turn do not count toward the limit, so they cannot block the call that ends the turn
         async with nullcontext() if request.extra_seconds else self._in_use:
             deadline = self._loop.time() + seconds
             connection = self._take() or await self._connect(deadline)
@@ -49,7 +49,7 @@ class LoopSender:
         return LoopStream(connection)
 
     async def close(self) -> None:
-        """Closes idle connections now. Closes each busy connection once its response is complete."""
+        """Closes idle connections now. Closes each busy connection after its response is complete."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().abort()

@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
     @property
     def etag(self) -> str | None:
-        """The server's ETag. If a proxy removed the ETag, the version, which `If-Match` also accepts."""
+        """The server's ETag, or the thread's version if a proxy removed the ETag. `If-Match` accepts either."""
         tag = TAG.match(self.headers.get("etag", ""))
         text = tag[1] if tag else self.headers.get("x-thread-version")
         return f'"{text}"' if text else None

@@ -10,7 +10,7 @@ from ..thread import AsyncThread
 
 
 def item_id(event: Event) -> str:
-    """Derives a history item's ID from the event's ID. Hashes it, because ADK allows any text as an event ID."""
+    """Derives a history item's ID from the event's ID. Hashes the event's ID, because it may be any string."""
     return digest(event.id)
 
 

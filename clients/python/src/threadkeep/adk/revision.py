@@ -1,4 +1,4 @@
-"""Revision of a loaded session: its thread, and the version of the thread."""
+"""Revision of a loaded session: identifies its thread, and the version of the thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUE = "s:"
 """Prefix of state keys that come from ADK."""
 
 _MARKER = re.compile(r"(thrd_\S+) ([0-9]+) (\S+)")
-"""Matches a revision in text form. Markers of other session services do not match."""
+"""Matches a revision in a session's update marker. Markers of other session services do not match."""
 
 
 class Revision(NamedTuple):

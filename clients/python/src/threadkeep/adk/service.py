@@ -67,7 +67,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """Creates a session. Raises `AlreadyExistsError` if the user has one with this ID."""
+        """Creates a session. Raises `AlreadyExistsError` if the user already has a session with this ID."""
         session_id = session_id.strip() if session_id else ""
         deltas = extract_json_safe_state_delta(state or {})
         namespace = self._sessions_of(app_name)
@@ -149,7 +149,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         await _delete(namespace, entry)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """Returns the state that all sessions of a user share. Keys have no `user:` prefix."""
+        """Returns the state that all sessions of a user share. Its keys do not have the `user:` prefix."""
         return values(await self._user_thread(app_name, user_id).read())
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -197,7 +197,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             return await super().append_event(session, event)
 
     def _lock(self, session: Session) -> asyncio.Lock:
-        """Returns a lock that serializes appends to a session, because an append needs the previous one's revision."""
+        """Returns a lock for appends to a session, because each append needs the revision that the previous one set."""
         return self._locks.setdefault((id(asyncio.get_running_loop()), id(session)), asyncio.Lock())
 
     async def _revision(self, session: Session) -> Revision:
@@ -213,7 +213,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         return _scoped(*await asyncio.gather(self._app_state(app), self.get_user_state(app_name=app, user_id=user)))
 
     async def _share(self, app: str, user: str, deltas: Mapping[str, Mapping[str, Any]], key: str) -> None:
-        """Changes the state of the app and the user. A call with the same `key` has no further effect."""
+        """Changes the state of the app and the user. A repeated call with the same `key` has no effect."""
         for thread, delta in ((self._app_thread(app), deltas["app"]), (self._user_thread(app, user), deltas["user"])):
             if delta:
                 await thread.merge(_sets(delta), idempotency_key=key)

@@ -95,7 +95,7 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
 
 
 async def _save_by_ids(thread: AsyncThread, messages: Sequence[Message]) -> bool:
-    """Appends the messages with new IDs. Returns false without further writes if IDs are missing or not unique."""
+    """Appends the messages with new IDs. Returns false if an ID is missing or belongs to more than one message."""
     named = {digest(message.message_id): message for message in messages if message.message_id is not None}
     if len(named) < len(messages):
         return False

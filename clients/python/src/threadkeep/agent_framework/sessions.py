@@ -10,9 +10,9 @@ from ..aclient import AsyncThreadkeep
 class ThreadkeepSessionStore(AsyncConnected, SessionStore):
     """Stores snapshots of sessions in key-value entries of up to 1 MiB. The last `set` wins.
 
-    A snapshot expires `ttl_seconds` after it was set. Reading does not extend its lifetime. Without `ttl_seconds`, it
-    never expires. Use a different `prefix` for each framework. Without `client`, the store creates a client, and
-    `close` closes it.
+    A snapshot expires `ttl_seconds` after it was set. Reading does not extend its lifetime. Without `ttl_seconds`, a
+    snapshot never expires. Use a different `prefix` for each framework. Without `client`, the store creates a client,
+    and `close` closes it.
     """
 
     def __init__(

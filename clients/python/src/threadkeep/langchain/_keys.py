@@ -1,4 +1,4 @@
-"""Converts arbitrary texts to entry keys. Texts with a common prefix get keys with a common prefix."""
+"""Converts arbitrary strings to entry keys. Strings with a common prefix get keys with a common prefix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._adapter import digest
 MAX_BYTES = 900
 _ESCAPED = re.compile("[%\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _TRUNCATED = "%%"
-"""Separates the beginning of a long text from the text's digest in a key."""
+"""Separates the beginning of a long string from the string's digest in a key."""
 
 
 def entry_key(text: str) -> str:
@@ -20,7 +20,7 @@ def entry_key(text: str) -> str:
 
 
 def entry_prefix(text: str) -> str:
-    """Returns a prefix of the keys of all texts that begin with `text`. Other keys may also begin with it."""
+    """Returns a prefix of the keys for all strings that begin with `text`. Other keys may have the same prefix."""
     return f"k:{_beginning(_escape(text))}"
 
 

@@ -20,8 +20,8 @@ KINDS = {kind.__name__: kind for kind in (Generation, GenerationChunk, ChatGener
 class ThreadkeepCache(DualAdapter, BaseCache):
     """Caches model answers of up to 1 MiB each. One object serves blocking and async callers.
 
-    Answers are kept until the cache is cleared or, with `ttl_seconds`, until they expire. They are stored as JSON, and
-    loading them creates only classes of LangChain's core. Use a different `prefix` for each framework.
+    Answers are stored until the cache is cleared or, with `ttl_seconds`, until they expire. They are stored as JSON,
+    and loading them creates only objects of LangChain's core. Use a different `prefix` for each framework.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class ThreadkeepCache(DualAdapter, BaseCache):
         return await self._connection.arun(self._lookup(prompt, llm_string))
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Caches an answer. Raises `TooLarge` if the answer exceeds 1 MiB, and `TypeError` if it is not JSON."""
+        """Caches an answer. Raises `TooLarge` if it exceeds 1 MiB, and `TypeError` if JSON cannot represent it."""
         self._connection.run(self._update(prompt, llm_string, return_val))
 
     async def aupdate(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Caches an answer. Raises `TooLarge` if the answer exceeds 1 MiB, and `TypeError` if it is not JSON."""
+        """Caches an answer. Raises `TooLarge` if it exceeds 1 MiB, and `TypeError` if JSON cannot represent it."""
         await self._connection.arun(self._update(prompt, llm_string, return_val))
 
     def clear(self, **kwargs: Any) -> None:

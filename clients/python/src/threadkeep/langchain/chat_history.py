@@ -14,7 +14,7 @@ from ..client import Threadkeep
 
 
 class ThreadkeepChatMessageHistory(DualAdapter, BaseChatMessageHistory):
-    """Stores the messages of a session, for programs that use LangChain's chat histories. `session_id` may be any text.
+    """Stores a session's messages, for programs that use LangChain's chat histories. `session_id` may be any string.
 
     The session expires `ttl_seconds` after its last use. One object serves blocking and async callers. Use a different
     `prefix` for each framework.

@@ -14,7 +14,7 @@ from ._keys import entry_key, entry_prefix, is_truncated, text_of
 
 
 class ThreadkeepByteStore(DualAdapter, BaseStore[str, bytes]):
-    """Stores bytes under keys, which may be any text. One object serves blocking and async callers.
+    """Stores bytes under keys, which may be any string. One object serves blocking and async callers.
 
     A key and its value have up to 1 MiB in total. With `ttl_seconds`, a value expires `ttl_seconds` after it was last
     set. Otherwise it never expires. Stores with different prefixes are separate. Use a different `prefix` for each
@@ -43,11 +43,11 @@ class ThreadkeepByteStore(DualAdapter, BaseStore[str, bytes]):
         return await self._connection.arun(self._get(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values. Each value is set separately, not all of them atomically."""
+        """Sets values. Each value is set separately, so a failed call may have set some of the values."""
         self._connection.run(self._set(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets values. Each value is set separately, not all of them atomically."""
+        """Sets values. Each value is set separately, so a failed call may have set some of the values."""
         await self._connection.arun(self._set(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ class ThreadkeepByteStore(DualAdapter, BaseStore[str, bytes]):
                 yield Emit(text)
 
     def _text(self, key: str) -> Flow[str | None]:
-        """Returns the text of a key. If the key has only the beginning of the text, reads the text from the entry."""
+        """Decodes the string in an entry's key. If the string is too long for a key, reads it from the entry."""
         if not is_truncated(key):
             return text_of(key)
         entry = yield from get(self._resource, key)

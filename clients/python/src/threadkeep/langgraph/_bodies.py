@@ -29,7 +29,7 @@ def parts_of(data: bytes) -> Iterator[bytes]:
 
 
 def body_for(resource: Resource, key: str, data: bytes) -> Flow[bytes]:
-    """Returns the body for the entry `key`. First stores large data in separate entries."""
+    """Returns the body for the entry `key`. If `data` is large, first stores the data in separate entries."""
     if len(data) <= PART_BYTES:
         return _WHOLE + data
     token, parts = new_key(), list(parts_of(data))

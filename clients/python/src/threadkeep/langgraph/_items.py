@@ -45,7 +45,7 @@ def prefix_of(labels: tuple[str, ...]) -> str:
 
 
 def namespace_in(entry_key: str) -> tuple[str, ...] | None:
-    """Returns the namespace in an entry's key, or None if the key has a digest instead of a label."""
+    """Returns the namespace that an entry's key contains, or None if a digest replaces one of the labels."""
     path = entry_key.rpartition("//")[0]
     if _DIGEST in path:
         return None

@@ -30,7 +30,7 @@ def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple |
 
 
 def _retry_if_deleted(read_flow: Callable[[], Flow[R]]) -> Flow[R]:
-    """Retries a read if data was deleted during the read. Raises `ValuesDeleted` if values stay missing."""
+    """Retries a read if data was deleted during the read. Raises `ValuesDeleted` if the last try fails."""
     for _ in range(ATTEMPTS - 1):
         try:
             return (yield from read_flow())

@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a task. Writes sort by path, task and index, as in a running super-step."""
+    """One write of a task. Writes sort by path, task and index, as in a running LangGraph step."""
 
     task_path: str
     task_id: str
@@ -79,12 +79,12 @@ def unpack_writes(body: bytes) -> list[Write]:
 
 
 def checkpoints_key(ns: str, id: str | None = None) -> str:
-    """Returns a checkpoint's key. Without `id`, returns the prefix of a namespace's keys. Newest keys sort first."""
+    """Returns a checkpoint's key. Newer checkpoints sort first. Without `id`, returns the key prefix of `ns`."""
     return f"c/{_short(ns)}/{'' if id is None else inverted(id)}"
 
 
 def writes_key(ns: str, id: str, task_id: str | None = None) -> str:
-    """Returns the key of a task's writes. Without `task_id`, returns the prefix of all writes to a checkpoint."""
+    """Returns the key of a task's writes. Without `task_id`, returns the key prefix of a checkpoint's writes."""
     return f"w/{_short(ns)}/{inverted(id)}/{'' if task_id is None else _short(task_id)}"
 
 
@@ -93,7 +93,7 @@ def blob_keys(ns: str, channel: str, value: Reference) -> list[str]:
 
 
 def inverted(id: str) -> str:
-    """Converts an ID to a text. Texts sort in the reverse order of their IDs."""
+    """Converts an ID to a string. The strings sort in the reverse order of the IDs."""
     return f"{_bytes(id).translate(_INVERTED).hex()}~"
 
 

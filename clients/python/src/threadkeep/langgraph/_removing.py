@@ -42,7 +42,7 @@ def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) ->
 
 
 def keep_latest(thread: SavedThread) -> Flow[None]:
-    """Keeps each namespace's latest checkpoint and the ancestors that its delta channels need. Deletes all others."""
+    """Deletes all checkpoints except each namespace's latest one and the ancestors that its delta channels need."""
     records = yield from _records_of(thread)
     by_ns: dict[str, dict[str, Record]] = {}
     for record in records:  # newest first
@@ -92,7 +92,7 @@ def _records_of(thread: SavedThread) -> Flow[list[Record]]:
 
 
 def _delete_except(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]) -> Flow[None]:
-    """Deletes all checkpoints except `kept`, then their writes, then large values that no kept checkpoint has."""
+    """Deletes all checkpoints except `kept`, then the writes and large values that only the deleted ones had."""
     kept_keys = set(map(_key, kept))
     doomed = {_key(record): record for record in records if _key(record) not in kept_keys}
     if not doomed:

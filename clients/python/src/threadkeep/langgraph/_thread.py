@@ -26,9 +26,9 @@ def space_name(prefix: str, space: str) -> str:
 
 
 class StoredValueCache:
-    """Remembers large values that are already stored. A later checkpoint does not serialize them again. Thread-safe.
+    """Remembers large values that are already stored, so that a later checkpoint does not serialize them again.
 
-    Equal versions of a channel have equal values.
+    Relies on the fact that equal versions of a channel have equal values. Thread-safe.
     """
 
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ def put_record(resource: Resource, record: Record) -> Flow[None]:
 
 
 def index_requests(resource: Resource, runs: Resource, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
-    """Returns the requests that add a run to the index of runs, and store the key of the index entry in the thread."""
+    """Returns the requests that add a run to the index of runs, and store the new index entry's key in the thread."""
     run_id = run_of(metadata)
     if run_id is None:
         return []
@@ -104,7 +104,7 @@ def run_key(run_id: str, thread_id: str | None = None) -> str:
 def save_writes(
     thread: SavedThread, ns: str, id: str, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
 ) -> Flow[None]:
-    """Adds writes to the stored writes of a task, atomically. If two writes have the same index, the first one is kept.
+    """Adds writes to a task's stored writes atomically. If two writes have the same index, the first one is kept.
 
     For a special (negative) index, the last write is kept. Each task has its own entry, so only two attempts of the
     same task conflict.

@@ -63,7 +63,7 @@ class ThreadkeepSaver(DualAdapter, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yields the checkpoints of a thread, or of all threads with this prefix, newest first.
+        """Yields the checkpoints of a thread, or of all threads with the saver's prefix, newest first.
 
         `filter` selects checkpoints by metadata. `before` names a checkpoint, and selects older checkpoints.
         """
@@ -145,7 +145,7 @@ class ThreadkeepSaver(DualAdapter, BaseCheckpointSaver[str]):
         await self._connection.arun(self._prune(thread_ids, strategy))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Returns a unique version of a channel that is greater than `current`."""
+        """Returns a unique channel version that is greater than `current`."""
         number = int(str(current).partition(".")[0]) + 1 if current is not None else 1
         return f"{number:032}.{random.random():016}"
 

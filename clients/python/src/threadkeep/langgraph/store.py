@@ -35,8 +35,8 @@ from ._thread import STORE, space_name
 class ThreadkeepStore(DualAdapter, BaseStore):
     """Stores JSON items of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
 
-    Searches use no vectors, and ignore `query` and the `index` of a put. Results are sorted by namespace label. `ttl`
-    sets default TTLs, in minutes. Use a different `prefix` for each framework.
+    Searches do not use vectors, and ignore `query` and the `index` of a put. Results are sorted by namespace label.
+    `ttl` sets default TTLs, in minutes. Use a different `prefix` for each framework.
     """
 
     supports_ttl = True
@@ -136,7 +136,7 @@ class ThreadkeepStore(DualAdapter, BaseStore):
         return sorted(selected)[op.offset : op.offset + op.limit]
 
     def _put(self, key: str, op: PutOp) -> Flow[None]:
-        """Puts or deletes an item. To keep the creation time, a put reads the item, and retries if it changes."""
+        """Puts or deletes an item. To keep the creation time, a put reads the item first, and retries on a conflict."""
         if op.value is None:
             yield from delete(self._resource, key)
             return
@@ -152,7 +152,7 @@ class ThreadkeepStore(DualAdapter, BaseStore):
                 continue
 
     def _refresh(self, entry: Entry, item: StoredItem) -> Flow[None]:
-        """Restarts the TTL of an item. Has no effect if the item has changed since the read."""
+        """Restarts the TTL of an item. Has no effect if the item has changed since `entry` was read."""
         if item.ttl is None:
             return
         try:

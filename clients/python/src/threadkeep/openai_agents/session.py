@@ -11,7 +11,7 @@ from ..aclient import AsyncThreadkeep
 
 
 class ThreadkeepSession(AsyncConnected, SessionABC):
-    """Stores a conversation. `session_id` may be any text. Event loops and processes may share a conversation.
+    """Stores a conversation. `session_id` may be any string. Event loops and processes may share a conversation.
 
     The conversation expires `ttl_seconds` after its last use. Sessions with different prefixes are separate. Use a
     different `prefix` for each framework. Without `client`, the session creates a client, and `close` closes it.
@@ -42,7 +42,7 @@ class ThreadkeepSession(AsyncConnected, SessionABC):
         return [item.value for item in await self._history.latest(limit)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Adds items in atomic writes of up to 1,000. Raises `TooLarge` for a write over 2 MiB or a full history."""
+        """Adds items in atomic writes of up to 1,000. Raises `TooLarge` if one exceeds 2 MiB or the history is full."""
         await self._history.append_many(items)
 
     async def pop_item(self) -> TResponseInputItem | None:

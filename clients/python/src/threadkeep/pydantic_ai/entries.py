@@ -16,7 +16,7 @@ from ..namespace import AsyncNamespace
 
 MAX_ANCESTOR_IDS = 64
 MAX_BATCH_BYTES = 1_400_000
-"""Maximum total size of the bodies in a request. A request has up to 2 MiB, and encodes bodies in base64."""
+"""Maximum total size of the bodies in a request, which encodes them in base64 and may have up to 2 MiB."""
 
 
 class Stored(NamedTuple):
@@ -44,13 +44,24 @@ async def read_ancestors(namespace: AsyncNamespace, head: str, limit: int | None
 
 
 async def write(namespace: AsyncNamespace, new: Sequence[ConversationEntry], parents: Iterable[Stored]) -> None:
-    """Stores messages. The parent of each message is another new message, one of `parents`, or None."""
+    """Stores messages. The parent of each message is another new message, one of `parents`, or None.
+
+    Raises `LookupError` before it stores anything if new messages are each other's ancestors.
+    """
     ancestors = {parent.entry.id: parent.ancestor_ids for parent in parents}
-    puts = []
-    for entry in new:
-        parent = entry.parent_id
-        ancestors[entry.id] = [] if parent is None else [parent, *ancestors[parent]][:MAX_ANCESTOR_IDS]
-        puts.append(EntryPut(digest(entry.id), _dumped(entry, ancestors[entry.id]), "application/x-ndjson"))
+    puts, waiting = [], list(new)
+    while waiting:
+        later = []
+        for entry in waiting:
+            parent = entry.parent_id
+            if parent is not None and parent not in ancestors:
+                later.append(entry)
+                continue
+            ancestors[entry.id] = [] if parent is None else [parent, *ancestors[parent]][:MAX_ANCESTOR_IDS]
+            puts.append(EntryPut(digest(entry.id), _dumped(entry, ancestors[entry.id]), "application/x-ndjson"))
+        if len(later) == len(waiting):
+            raise LookupError("the new messages are each other's ancestors")
+        waiting = later
     for batch in _batches(puts):
         for outcome in await namespace.put_many(batch):
             if not outcome.ok:

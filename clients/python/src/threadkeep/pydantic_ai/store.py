@@ -24,7 +24,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
     """Stores conversations in key-value entries. Several processes may share them. A message has up to 1 MiB.
 
     A save fails if the stored conversation has changed since it was loaded. Messages are stored before the record that
-    refers to them, so readers never see an interrupted save. Nothing expires. Messages are kept after their
+    refers to them, so readers never see an interrupted save. Data never expires. Messages are kept after their
     conversation is deleted, because forks may refer to them. Messages of a failed save are also kept. Use a different
     `prefix` for each framework. Without `client`, the store creates a client, and `close` closes it.
     """
@@ -48,7 +48,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         return _loaded(await self._records.get(digest(conversation_id)))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """Returns all records, or those of `scope`, newest `updated_at` first. Reads all of them, even with `limit`."""
+        """Returns all records, or those of `scope`, newest `updated_at` first. Reads all records even with `limit`."""
         if scope is None:
             stored = [entry async for entry in self._records.entries()]
         else:
@@ -68,8 +68,8 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
     ) -> None:
         """Stores new messages, then the record.
 
-        Raises `ConversationConflict` if the revision of the stored record is not `expected_revision`. Also raises it if
-        the entry at the head, or the parent of a new entry, is missing.
+        Raises `ConversationConflict` if the revision of the stored record is not `expected_revision`, or if the entry
+        `record.head_id` or the parent of a new entry is missing.
         """
         conflict = ConversationConflict(record.conversation_id)
         key = digest(record.conversation_id)
@@ -81,9 +81,9 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
         stored_ids = {record.head_id, *(entry.parent_id for entry in new_entries)} - {entry.id for entry in new_entries}
         try:
             parents = await entries.read(self._entries, (id for id in stored_ids if id is not None))
+            await entries.write(self._entries, new_entries, parents)
         except LookupError as error:
             raise conflict from error
-        await entries.write(self._entries, new_entries, parents)
         if record.scope is not None and (existing is None or existing.scope != record.scope):
             await self._scopes.put(f"{digest(record.scope)}/{key}", b"")
         try:
@@ -122,7 +122,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
                 pass  # the conversation was created again
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Returns the entry with this ID. Raises `LookupError` if it does not exist."""
+        """Returns the entry with this ID. Raises `LookupError` if the entry does not exist."""
         [stored] = await entries.read(self._entries, [entry_id])
         return stored.entry
 

@@ -22,11 +22,11 @@ NUMBER_DIGITS = 12
 class ThreadkeepSessionRepository(Connected, SessionRepository):
     """Stores each session, agent and message as an entry of up to 1 MiB, for `RepositorySessionManager`.
 
-    IDs may be any text. Each message number is used only once. If two managers of one session append at the same time,
-    the first message is kept, and the second manager gets a `SessionException`. With `ttl_seconds`, a session expires
-    `ttl_seconds` after its last use. Otherwise it never expires. Repositories with different prefixes are separate.
-    Threads may share a repository. Use a different `prefix` for each framework. Without `client`, the repository
-    creates a client, and `close` closes it.
+    IDs may be any string. Each message number is used only once: if two managers of one session append at the same
+    time, the first message is kept, and the second manager gets a `SessionException`. With `ttl_seconds`, a session
+    expires `ttl_seconds` after its last use. Otherwise it never expires. Repositories with different prefixes are
+    separate. Threads may share a repository. Use a different `prefix` for each framework. Without `client`, the
+    repository creates a client, and `close` closes it.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         self._update(_agent(session_id, session_agent.agent_id), session_agent)
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Creates a message. Raises `SessionException` if its number is taken, or if the agent does not exist."""
+        """Creates a message. Raises `SessionException` if its number is in use, or if the agent does not exist."""
         self._require(_agent(session_id, agent_id))
         self._create(_message(session_id, agent_id, session_message.message_id), session_message.to_dict())
 
@@ -98,7 +98,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return [SessionMessage.from_dict(decode(found[key].body)) for key in keys if key in found]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
-        """Creates a multi-agent's state. Raises `SessionException` if it exists, or if the session does not exist."""
+        """Creates a multi-agent's state. Raises `SessionException` if the state exists, or the session does not."""
         self._require(_session(session_id))
         self._create(_multi_agent(session_id, multi_agent.id), multi_agent.serialize_state())
 
@@ -107,7 +107,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         return self._read(_multi_agent(session_id, multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
-        """Replaces the state of a multi-agent. Raises `SessionException` if it does not exist."""
+        """Replaces the state of a multi-agent. Raises `SessionException` if the state does not exist."""
         ref = _multi_agent(session_id, multi_agent.id)
         try:
             self._put(ref, multi_agent.serialize_state(), if_match="*")
@@ -175,5 +175,5 @@ def _message(session_id: str, agent_id: str, number: int) -> _EntryRef:
 
 
 def _messages_prefix(agent_id: str) -> str:
-    """Returns the key prefix of an agent's messages. Keys sort by message number."""
+    """Returns the key prefix for an agent's messages. Message keys sort by message number."""
     return f"messages/{digest(agent_id)}/"

@@ -20,7 +20,7 @@ KEY_PREFIX = "k:"
 
 
 class ThreadkeepStorage(AsyncConnected, Storage):
-    """Stores each key as an entry of up to 1 MiB, for `SnapshotSessionManager` and memory. Nothing expires.
+    """Stores each key as an entry of up to 1 MiB, for `SnapshotSessionManager` and memory. Entries never expire.
 
     Keys are normalized like in the framework's storages. They have up to 1,022 bytes and no control characters.
     Storages with different prefixes are separate. Event loops and processes may share a storage. Use a different
@@ -75,13 +75,13 @@ class ThreadkeepStorage(AsyncConnected, Storage):
             return [entry.key[start:] async for entry in self._entries.keys(prefix)]
 
     async def search(self, query: str) -> builtins.list[StorageSearchResult]:
-        """Returns matching entries, best first. Without a search strategy, reads every entry and compares words."""
+        """Returns matching entries, best first. Without a search strategy, reads all entries, and matches by words."""
         if self._search_strategy is not None:
             return await self._search_strategy.search(self, query)
         return await super().search(query)
 
     def namespace(self, prefix: str) -> ThreadkeepStorage:
-        """Returns a view of the keys under `prefix` and a slash. The view shares the client and the search strategy."""
+        """Returns a view of the keys that begin with `prefix/`. The view shares the client and the search strategy."""
         normalized = _normalize_prefix(prefix).rstrip("/")
         scoped = copy.copy(self)
         scoped._scope = f"{self._scope}{normalized}/" if normalized else self._scope

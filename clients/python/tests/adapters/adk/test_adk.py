@@ -229,7 +229,7 @@ async def test_writes_with_lost_responses_are_performed_once(
 
 @pytest.mark.parametrize("write", [1, 2, 3])
 async def test_a_failed_append_can_be_retried(proxy: Proxy, app: str, write: int) -> None:
-    """An append has three writes: to the session, to the app and to the user. Cuts write number `write`."""
+    """An append writes to the session, the app and the user. The response to write number `write` is lost."""
     async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
         service = ThreadkeepSessionService(client=client)
         session = await service.create_session(app_name=app, user_id="ada")

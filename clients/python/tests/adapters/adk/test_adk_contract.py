@@ -266,11 +266,13 @@ async def test_a_read_returns_a_copy(service: BaseSessionService, app: str) -> N
 
 async def test_sessions_are_listed_by_their_last_use(service: BaseSessionService, app: str) -> None:
     assert (await service.list_sessions(app_name=app, user_id="ada")).sessions == []
-    for user, id in (("ada", "1"), ("bob", "2"), ("ada", "3")):
-        await service.create_session(app_name=app, user_id=user, session_id=id, state=scoped(user_name=user, n=int(id)))
+    for owner, id in (("ada", "1"), ("bob", "2"), ("ada", "3")):
+        await service.create_session(
+            app_name=app, user_id=owner, session_id=id, state=scoped(user_name=owner, n=int(id))
+        )
     await service.create_session(app_name=unique(), user_id="ada", session_id="4")
-    for user, id, timestamp in (("ada", "1", 9e9), ("bob", "2", 8e9), ("ada", "3", 8e9)):
-        session = await service.get_session(app_name=app, user_id=user, session_id=id)
+    for owner, id, timestamp in (("ada", "1", 9e9), ("bob", "2", 8e9), ("ada", "3", 8e9)):
+        session = await service.get_session(app_name=app, user_id=owner, session_id=id)
         assert session is not None
         await service.append_event(session, event(timestamp, **scoped(app_seen=True)))
 
@@ -327,9 +329,9 @@ async def test_any_text_is_a_valid_session_id(service: BaseSessionService, app: 
     made = []
     for name in names:
         made.append(await service.create_session(app_name=app, user_id="ada", session_id=name, state={"in": name[:20]}))
-    for user in NAMES:
-        state = scoped(user_of=user[:20])
-        made.append(await service.create_session(app_name=app, user_id=user, session_id="s", state=state))
+    for name in NAMES:
+        state = scoped(user_of=name[:20])
+        made.append(await service.create_session(app_name=app, user_id=name, session_id="s", state=state))
     for session in made:
         assert await stored(service, session) == session
     assert len((await service.list_sessions(app_name=app)).sessions) == len(made)

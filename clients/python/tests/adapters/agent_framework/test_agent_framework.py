@@ -1,4 +1,4 @@
-"""Tests behaviour of our history provider and session store that the framework's own classes lack."""
+"""Tests behaviour that our history provider and session store have, but the framework's own classes do not."""
 
 from __future__ import annotations
 

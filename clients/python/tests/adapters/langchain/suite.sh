@@ -1,4 +1,4 @@
-# Runs the tests for stores and caches from langchain-tests.
+# Runs the published tests of langchain-tests for stores and caches.
 #
 # shellcheck shell=sh
 cp tests/adapters/langchain/published.py test_published.py

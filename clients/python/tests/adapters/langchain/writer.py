@@ -1,4 +1,4 @@
-"""Adds messages and sets values in another process: writer.py SESSION_ID PREFIX NAME. NAME `hang` never finishes."""
+"""Adds messages and sets values in another process: writer.py SESSION_ID PREFIX NAME. Sleeps if NAME is `hang`."""
 
 from __future__ import annotations
 

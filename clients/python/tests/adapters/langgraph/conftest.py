@@ -19,7 +19,7 @@ def settings(server: Server) -> dict[str, str]:
 
 @pytest.fixture(params=["blocking", "async"])
 def adapt(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Returns a function that wraps an object: blocking calls on the wrapper run its blocking or its async methods."""
+    """Returns a function that wraps an object, so that blocking calls run the object's blocking or async methods."""
     portal = Portal()
     yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
     portal.stop()

@@ -59,7 +59,7 @@ def delta(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def waiting(saver: BaseCheckpointSaver[Any]) -> Any:
-    """Builds a graph with sent tasks, and with a subgraph that waits for two answers."""
+    """Builds a graph with a subgraph that waits for two answers, and with tasks that `Send` starts."""
     inner = StateGraph(Log)
     for name in ("first", "second"):
         inner.add_node(name, lambda state, name=name: {"log": [f"{name}: {interrupt(name)}"]})

@@ -1,4 +1,4 @@
-"""Tests behaviour that the framework's in-memory store and ours share, and behaviour of our store alone."""
+"""Tests behaviour that our store shares with the framework's in-memory store, and behaviour that only our store has."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 
 class Script(Model):
-    """Answers with the next item, or raises the item if it is an exception. Records the inputs."""
+    """Answers each request with the next item, or raises the item if it is an exception. Records the inputs."""
 
     def __init__(self, *items: Any) -> None:
         self._items = list(items)

@@ -1,4 +1,4 @@
-"""Tests behaviour of our conversation store that the framework's in-memory store lacks."""
+"""Tests behaviour that our conversation store has, but the framework's in-memory store does not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,16 @@ async def test_an_entry_with_a_missing_parent_is_a_conflict(store: ThreadkeepCon
     record = ConversationRecord(conversation_id=ID, head_id=entry.id)
     with pytest.raises(ConversationConflict):
         await store.write_record(record, new_entries=[entry], expected_revision=None)
+    assert await store.read_record(ID) is None
+
+
+async def test_entries_that_are_each_others_parents_are_a_conflict(store: ThreadkeepConversationStore) -> None:
+    first = ConversationEntry(parent_id=None, message=user("a"))
+    second = ConversationEntry(parent_id=first.id, message=user("b"))
+    cycle = [replace(first, parent_id=second.id), second]
+    record = ConversationRecord(conversation_id=ID, head_id=second.id)
+    with pytest.raises(ConversationConflict):
+        await store.write_record(record, new_entries=cycle, expected_revision=None)
     assert await store.read_record(ID) is None
 
 

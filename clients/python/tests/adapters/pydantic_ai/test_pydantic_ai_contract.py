@@ -300,6 +300,15 @@ async def test_new_entries_may_branch(store: ConversationStore) -> None:
     assert await store.read_history(left.id) == [root, left]
 
 
+async def test_new_entries_may_come_in_any_order(store: ConversationStore) -> None:
+    root = ConversationEntry(parent_id=None, message=user("root"))
+    middle = ConversationEntry(parent_id=root.id, message=assistant("middle"))
+    leaf = ConversationEntry(parent_id=middle.id, message=user("leaf"))
+    record = ConversationRecord(conversation_id="c", head_id=leaf.id)
+    await store.write_record(record, new_entries=[leaf, root, middle], expected_revision=None)
+    assert await store.read_history(leaf.id) == [root, middle, leaf]
+
+
 async def test_a_record_replaces_only_the_expected_revision(store: ConversationStore) -> None:
     entry = ConversationEntry(parent_id=None, message=user())
     record = ConversationRecord(conversation_id="c", head_id=entry.id, revision="1")

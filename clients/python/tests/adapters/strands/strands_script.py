@@ -9,7 +9,7 @@ from strands.models import Model
 
 
 class Script(Model):
-    """Answers with the next text, or calls the next tool without arguments. Records the messages."""
+    """Answers each request with the next string, or calls the next tool without arguments. Records the messages."""
 
     def __init__(self, *answers: str | dict[str, str]) -> None:
         self._answers = list(answers)

@@ -31,7 +31,7 @@ def write(session_id: str, name: str) -> None:
 
 
 def create(session_id: str, name: str) -> None:
-    """Competes with another process to create the same messages. Prints the numbers of the messages it created."""
+    """Competes with another process to create the same messages. Prints the numbers of those that it created."""
     with Threadkeep(max_retries=5) as client:
         repository = ThreadkeepSessionRepository(client=client)
         for n in range(WRITES):

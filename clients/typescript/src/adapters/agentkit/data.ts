@@ -24,7 +24,7 @@ export function fill(state: State<any>, stored: { [key: string]: unknown }): voi
   }
 }
 
-/** Returns operations that store only the values that a run changed, so that changes by other runs are kept. */
+/** Returns operations that store only the values that a run changed, so that they do not undo changes by other runs. */
 export function changes(before: Map<string, string>, after: Map<string, string>): Operation[] {
   const changed = [...after].filter(([key, text]) => before.get(key) !== text);
   const removed = [...before.keys()].filter((key) => !after.has(key));

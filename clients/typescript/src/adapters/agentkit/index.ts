@@ -74,7 +74,7 @@ export function createHistory<T extends StateData>(options: HistoryOptions<T> = 
     async appendUserMessage({ state, threadId, userMessage, step }) {
       const thread = await threadOf(nameOf(threadId, state));
       const item = await userItem(userMessage);
-      // the key excludes the ID and the time, because a repeated step sends a new time and may send a new ID
+      // the key omits the message's ID and time, because a repeated step sends a new time and may send a new ID
       const run = runs.get(state)?.id;
       const key = run && (await digestOf(item.value.content, "user " + run));
       await inStep(step, "threadkeep-user", () =>
@@ -129,8 +129,8 @@ async function valuesOf(thread: Thread): Promise<StoredValue[]> {
 }
 
 /**
- * Appends items, unless an earlier attempt at the same step has appended them. A repeated item has the same ID, but its
- * time may differ. The server then reports a reused ID. This function ignores that error if the content is the same.
+ * Appends items, unless an earlier attempt at the same step has appended them. A repeated item has the same ID. If its
+ * time differs, the server reports a reused ID, so this function ignores that error if the content is the same.
  */
 async function unlessRepeated(
   thread: Thread,

@@ -32,7 +32,7 @@ export interface OpenChat<M extends UIMessage> {
 export interface ChatStore<M extends UIMessage> {
   open(chatId: string): Promise<OpenChat<M>>;
   load(chatId: string): Promise<M[]>;
-  /** Saves the differences between `base` and `messages`. Without `base`, no messages are deleted. */
+  /** Saves the differences between `base` and `messages`. Without `base`, does not delete messages. */
   save(o: { chatId: string; messages: readonly M[]; base?: readonly M[] | undefined }): Promise<void>;
   delete(chatId: string): Promise<void>;
   setActiveStream(chatId: string, streamId: string): Promise<void>;

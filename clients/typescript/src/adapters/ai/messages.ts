@@ -19,7 +19,7 @@ export function textsOf(messages: readonly Message[]): Texts {
   return texts;
 }
 
-/** Returns the messages of a stored chat. Ignores repeated IDs, and IDs that have no message. */
+/** Returns the messages of a stored chat. Ignores repeated IDs, and IDs without a message. */
 export function messagesOf<M extends Message>(state: { [key: string]: any }): M[] {
   const byId = new Map<string, M>();
   for (const [key, value] of Object.entries(state)) {

@@ -31,7 +31,7 @@ export class Changes {
     for (const key of this.#keys) {
       const [base, mine] = [own(this.#base, key), own(this.#mine, key)];
       const newElements = this.#isKnown ? appendedElements(base, mine) : undefined;
-      // even an empty array must not replace elements that another request has pushed in the meantime
+      // a new empty array must not replace elements that another request has pushed since the session was loaded
       const needsStored = newElements || isObject(mine) || (Array.isArray(mine) && Array.isArray(base));
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (newElements?.length) operations.push(...newElements.map((value) => ({ op: "push", key, value }) as const));

@@ -40,7 +40,7 @@ export function merge(base: Value | undefined, mine: Value | undefined, stored: 
   return areArrays ? mergeArrays(base ?? [], mine, stored) : mine;
 }
 
-/** Merges by index. If either side moved or removed elements, combines the additions and removals of both sides. */
+/** Merges arrays by index. If `mine` or `stored` moved or removed elements, combines both arrays' changes to `base`. */
 function mergeArrays(base: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = base;
   if (isShifted(base, mine) || isShifted(base, stored) || !hasSameElements(base, mine, stored)) {
@@ -59,7 +59,7 @@ const isShifted = (base: Value[], list: Value[]): boolean =>
     return !isSame(element, list[from]) && list.some(isMovedTo);
   });
 
-/** Returns whether each element of `base` is unchanged on at least one side, or has the same `id` on both sides. */
+/** Returns whether each element of `base` is unchanged in `mine` or `stored`, or has the same `id` in both arrays. */
 const hasSameElements = (base: Value[], mine: Value[], stored: Value[]): boolean =>
   base.every((element, index) => {
     const sides = [mine[index], stored[index]];
@@ -79,6 +79,6 @@ function without(list: Value[], others: Value[]): Value[] {
   });
 }
 
-/** Returns an own member, but never an inherited one such as `toString`. */
+/** Returns the member `key`, unless it is inherited, such as `toString`. */
 export const own = (members: Members | undefined, key: string): Value | undefined =>
   members && Object.hasOwn(members, key) ? members[key] : undefined;

@@ -28,7 +28,7 @@ const CONCURRENCY = 8;
 export type ThreadkeepSaverOptions = ClientSource & {
   /** Prefix of the namespaces. Use a different prefix for each application. Default: "lg". */
   prefix?: string | undefined;
-  /** Idle lifetime of a thread's checkpoints. By default, they do not expire. */
+  /** Idle lifetime of a thread's checkpoints. By default, checkpoints do not expire. */
   idleTtlSeconds?: number | undefined;
 };
 
@@ -46,7 +46,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
   readonly #admin: Admin;
   readonly #prefix: string;
   readonly #idleTtlSeconds: number | undefined;
-  /** Time in ms at which this process last set the idle TTL, by namespace. Oldest first. */
+  /** When this process last set each namespace's idle TTL, in ms since the epoch. Oldest first. */
   readonly #configured = new Map<string, number>();
 
   constructor(options: ThreadkeepSaverOptions = {}, serde?: SerializerProtocol) {
@@ -183,7 +183,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Upgrades a checkpoint with a version below 4. Its pending sends are stored as writes to its parent. */
+  /** Upgrades a checkpoint with a version below 4. Adds `sends`, which old versions stored as writes to the parent. */
   #migrate(checkpoint: Checkpoint, sends: unknown[]): void {
     const versions = Object.values(checkpoint.channel_versions ?? {});
     checkpoint.channel_values[TASKS] = sends;
@@ -193,7 +193,7 @@ export class ThreadkeepSaver extends BaseCheckpointSaver {
     };
   }
 
-  /** Sets the namespace's idle TTL. Sets it again after half the TTL, because an expired namespace loses the TTL. */
+  /** Sets the namespace's idle TTL. Repeats this after half the TTL, because the setting expires with the namespace. */
   async #setIdleTtl(namespace: string, kv: KeyValueBatch): Promise<void> {
     const idleTtlSeconds = this.#idleTtlSeconds;
     if (idleTtlSeconds === undefined) return;

@@ -9,7 +9,7 @@ async function part(name: string): Promise<string> {
   return text.length <= MAX_LENGTH ? text : "~" + (await digestOf(name));
 }
 
-/** Encodes a checkpoint ID so that newer IDs sort first. The suffix `g` sorts after all hex digits. */
+/** Encodes a checkpoint ID so that newer IDs sort first. The suffix `g` sorts an ID after IDs that start with it. */
 const newestFirst = (id: string): string => hex(encoder.encode(id).map((byte) => 255 - byte)) + "g";
 
 export const blobKey = async (ns: string, channel: string, version: string | number): Promise<string> =>

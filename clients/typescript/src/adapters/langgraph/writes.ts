@@ -6,12 +6,12 @@ import { putBlobs, readBlobs } from "./blobs.js";
 import { taskKey, valueKey, writesKey } from "./keys.js";
 import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 
-/** Maximum size of a value in the entry of its task. A larger value gets its own entry. */
+/** Maximum size of a value that is stored in its task's entry. A larger value gets its own entry. */
 const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
 const MAX_ATTEMPTS = 100;
 
-/** The writes of one task. They share an entry, so that readers see either all of a call's writes or none. */
+/** The writes of one task. They share an entry, so that readers see all writes of a `putWrites` call or none. */
 interface TaskEntry {
   task: string;
   writes: StoredWrite[];

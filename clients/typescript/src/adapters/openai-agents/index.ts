@@ -41,7 +41,7 @@ export class ThreadkeepSession
   readonly #thread: Promise<Thread<State>>;
   readonly #ttlSeconds: number;
   readonly #maxItems: number | undefined;
-  /** Runs calls one at a time, because one call may need several writes. */
+  /** Runs calls one at a time, because other calls must not interrupt a call that needs several writes. */
   readonly #queue = new Queue();
 
   constructor(options: ThreadkeepSessionOptions = {}) {
@@ -85,7 +85,7 @@ export class ThreadkeepSession
     await this.#write((thread) => thread.clear({ ttlSeconds: this.#ttlSeconds }));
   }
 
-  /** For each mutation, replaces the first function call with its `callId`, and removes later calls with that ID. */
+  /** Per mutation, replaces the first function call with the same `callId`, and removes later calls with that ID. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     if (!mutations.length) return;
     const change = ({ items = [] }: Partial<State>): Operation<State>[] | undefined => {

@@ -3,7 +3,7 @@ import { base64, fromBase64 } from "../../bytes.js";
 
 export type Item = { [key: string]: any };
 
-/** Marks encoded bytes. If `$bytes` is the only member of an original object, its value is wrapped in an array. */
+/** Marks encoded bytes. If an original object has only the member `$bytes`, wraps its value in an array as a marker. */
 const BYTES = "$bytes";
 
 export const encode = (item: AgentInputItem): Item =>
@@ -23,7 +23,7 @@ export const decode = (item: Item): AgentInputItem =>
 const hasOnlyBytes = (value: object): value is { [BYTES]: any } =>
   Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
 
-/** Serializes a value with sorted members, so that equal values have equal texts. */
+/** Serializes a value with sorted members, so that equal values result in equal strings. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

@@ -171,7 +171,7 @@ it("stores each item once when every step runs twice", async () => {
   const ids = { user: randomUUID(), results: [randomUUID(), randomUUID()] };
   const memo = new Map();
   const names = new Set();
-  /** Executes a durable function. Steps whose names are in `crash` run, but their results are lost. */
+  /** Executes a durable function. The step named `crash` runs, but its result is lost. */
   const execute = async (crash) => {
     const step = {
       async run(name, task) {

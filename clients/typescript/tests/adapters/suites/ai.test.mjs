@@ -181,7 +181,7 @@ it("saves in call order", async () => {
 it("rejects a save of an ended chat, even if the server has no record of its end", async () => {
   const id = unique("ended");
   const chat = await store.open(id);
-  // the server remembers a deleted chat for a minute, but does not remember an expired chat
+  // tests a chat that the server remembers as ended, and then a chat that the server does not know
   await store.save({ chatId: id, messages: [user("Hi")] });
   await chat.reload();
   const thread = client().thread(await threadIdFor(id, "ai"));

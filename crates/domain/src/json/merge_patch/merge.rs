@@ -4,9 +4,9 @@ use crate::json::text::Json;
 
 /// Merges the object `patch` into `target`. A target that is missing or not an object is treated as `{}`.
 ///
-/// If the target repeats a key that the patch changes, its last value is used. The result is shorter than the target
-/// and the patch together, because no byte is copied twice. Takes linear time, apart from sorting the n keys of the
-/// patch and O(log n) steps per lookup.
+/// If the target repeats a key that the patch changes, the last value of the key is used. The result is shorter than
+/// the target and the patch together, because no byte is copied twice. Takes linear time, except that it sorts the n
+/// keys of the patch and needs O(log n) steps to look up a key.
 #[must_use]
 pub fn merge_json(target: Option<&Json>, patch: &Json) -> Json {
     let target = target.filter(|json| json.is_object());
@@ -28,7 +28,8 @@ struct Writer<'a> {
     target: &'a str,
     tree: &'a Tree<'a>,
     outline: &'a Outline,
-    /// For each member of the patch, whether the target has a member with the same key.
+    /// For each member of the patch, whether the target has its key. Members with keys that only the patch has are
+    /// written last.
     written: Vec<bool>,
     out: String,
 }
@@ -96,7 +97,7 @@ mod tests {
         merge_json(Some(&target), &patch).as_str().to_owned()
     }
 
-    /// Covers the examples in RFC 7396, appendix A, whose patch is an object.
+    /// Covers the examples in RFC 7396, appendix A, that have an object as the patch.
     #[test]
     fn the_examples_of_the_rfc_hold() {
         for (target, patch, result) in [
@@ -197,7 +198,7 @@ mod tests {
             }
         }
 
-        /// A reference implementation of the merge. It is slow, because it compares each member with all others.
+        /// A reference implementation of the merge. It is slow, because it compares each key with every other key.
         fn merge(self, patch: Vec<(&'static str, Self)>) -> Self {
             let Self::Object(mut members) = self else {
                 return Self::Object(Vec::new()).merge(patch);

@@ -1,5 +1,5 @@
-//! Applies JSON merge patches ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) to JSON text. Untouched members keep
-//! their exact bytes.
+//! Applies JSON merge patches ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)) to JSON text. Members that a
+//! patch does not change keep their exact bytes.
 
 mod merge;
 mod outline;
@@ -14,7 +14,7 @@ use crate::Key;
 
 pub use merge::merge_json;
 
-/// A merge patch of a state, split by top-level key. Each key occurs once.
+/// A merge patch for a state, split by top-level key. Each key occurs once.
 #[derive(Debug)]
 pub struct MergePatch(Vec<(Key, Patched)>);
 

@@ -3,8 +3,8 @@ use std::ops::Range;
 use super::tree::{Node, Object, Tree};
 use crate::json::members::Cursor;
 
-/// The pieces of a target object, and of the nested objects that the patch merges into. The size of an outline is at
-/// most twelve times the length of the target, because each piece represents at least five bytes of it.
+/// The pieces of a target object and of the nested objects that the patch changes. The size of an outline is at most
+/// twelve times the length of the target, because each piece covers at least five bytes of the target.
 pub(super) struct Outline {
     pieces: Vec<Piece>,
     root: Pieces,

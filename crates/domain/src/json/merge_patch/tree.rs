@@ -5,7 +5,7 @@ use crate::json::members::Cursor;
 use crate::json::unescaped::unescaped;
 
 /// A merge patch as a tree. All objects share two lists, whose total size is at most 40 times the length of the patch.
-/// If each object had its own list, a patch of small objects would need 100 times its length.
+/// If each object had its own list, a patch with many small objects would need 100 times its length in memory.
 pub(super) struct Tree<'a> {
     members: Vec<Member<'a>>,
     /// The decoded key and the index of each member, sorted by key within each object.
@@ -90,7 +90,7 @@ impl<'a> Tree<'a> {
         start..self.members.len()
     }
 
-    /// Removes members with repeated keys from the object that starts at `start`. The last member with a key is kept.
+    /// Removes all but the last member with each key from the object that starts at `start`.
     fn drop_repeated(&mut self, start: usize) {
         let members = self.members.split_off(start);
         let mut index = self.index.split_off(start);

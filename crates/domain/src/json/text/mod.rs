@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 512;
 /// Maximum number of nesting levels that this crate adds around a stored value.
 const EXTRA_LEVELS_MAX: usize = 8;
 
-/// A JSON value as compact text. Except for white space, the text is exactly as sent.
+/// A JSON value as compact text. Except for removed white space, the text is exactly what the client sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
@@ -227,7 +227,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Reads a value up to the end of its first scalar or empty container.
+    /// Reads the start of a value: any opening brackets and keys, up to the end of the first scalar or empty container.
     fn value(&mut self) -> Result<(), Fault> {
         loop {
             self.white_space();
@@ -312,7 +312,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads the rest of an escape sequence, after the backslash. Lone surrogates are valid, and are kept as text.
+    /// Reads the rest of an escape sequence, after the backslash. Accepts escapes of lone surrogates.
     fn escape(&mut self) -> Result<(), Fault> {
         match self.text.get(self.at) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,

@@ -9,8 +9,9 @@ use crate::{Fingerprint, Heap, Refusal, heap};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     last: u32,
-    /// The last position that the latest compaction replaced. That compaction added `last_new` items.
+    /// The last position that the latest compaction replaced.
     last_through: u64,
+    /// How many items the latest compaction added.
     last_new: usize,
     stored: Vec<StoredSegment>,
 }
@@ -104,7 +105,7 @@ impl History {
             });
         }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        // detects a repeated compaction that added as many items as it replaced; `count` reveals all other repeats
+        // detects a repeated compaction that added as many items as it replaced; other repeats have a wrong `count`
         let last = (self.segments.last_through, self.segments.last_new);
         let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
         if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
@@ -141,7 +142,7 @@ impl History {
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
         let stored = &mut self.segments.stored;
-        // if the compaction replaces part of a segment's summary, that segment expires no later than the new segment
+        // an older segment expires no later than the new segment if the compaction replaces part of its summary
         stored.retain_mut(|segment| {
             let head = &mut segment.head;
             let is_cut = head.through - (head.summary.len() as u64) < compaction.through;
@@ -175,8 +176,8 @@ impl History {
         dropped
     }
 
-    /// Removes segments that have expired, are empty, or have no summary item left in the history or in a newer
-    /// segment.
+    /// Removes segments that have expired or are empty, and segments whose summary items exist neither in the history
+    /// nor in a newer segment.
     pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
         if self.segments.stored.is_empty() {
             return;

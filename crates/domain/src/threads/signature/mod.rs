@@ -24,13 +24,13 @@ pub struct SigningKey {
     mac: Hmac<Sha256>,
 }
 
-/// The signing keys of a deployment. One key signs, and all keys verify. Clones share the key that
-/// [`sign_with`](Self::sign_with) selects.
+/// The signing keys of a deployment. One key signs, and all keys verify. A call of [`sign_with`](Self::sign_with)
+/// changes the signing key for all clones.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     keys: Arc<[SigningKey]>,
     chosen: usize,
-    /// Index of the key that signs. Differs from `chosen` until all replicas have the chosen key.
+    /// Index of the key that signs. May differ from `chosen` until all replicas have the chosen key.
     signing: Arc<AtomicUsize>,
 }
 
@@ -54,12 +54,12 @@ pub enum KeyRingError {
     },
 }
 
-/// A fingerprint of a signing key, for comparison between replicas. Cannot be used to sign.
+/// A fingerprint of a signing key, for comparison between replicas. The fingerprint cannot be used to sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPrint {
     /// The name, for logs.
     pub name: Arc<str>,
-    /// 16 hex digits that depend on the secret, but do not reveal it.
+    /// 16 hex digits, derived from the secret without revealing it.
     pub digest: String,
 }
 
@@ -153,7 +153,7 @@ impl KeyRing {
         )
     }
 
-    /// Creates a ring with one random key. Its signatures are valid only in this process.
+    /// Creates a ring with one random key, so the ring's signatures are valid only in this process.
     #[must_use]
     pub fn random() -> Self {
         Self {
@@ -185,7 +185,7 @@ impl KeyRing {
         &self.keys
     }
 
-    /// Returns the index of the key that signs once all replicas have it.
+    /// Returns the index of the chosen key, which starts to sign once all replicas have it.
     #[must_use]
     pub fn chosen(&self) -> usize {
         self.chosen
@@ -224,8 +224,8 @@ impl KeyRing {
         truncate(self.keys[0].mac(&message(purpose, parts)))
     }
 
-    /// Returns a keyed hash that proves that this service issued the data. The hash uses the signing key. `purpose`
-    /// must not begin like a thread id, so that no tag can be the signature of an id.
+    /// Returns a keyed hash that proves that this service issued `parts`. The hash uses the signing key. `purpose` must
+    /// not begin with `thrd_`, so that no tag is also the signature of a thread id.
     #[must_use]
     pub fn tag(&self, purpose: &str, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         truncate(self.signer().mac(&message(purpose, parts)))
@@ -245,8 +245,8 @@ impl KeyRing {
         id.parse::<ThreadId>().is_ok() && decode(signature).is_some()
     }
 
-    /// Verifies the signature of an id with every key of the ring. The signature is base64 or 64 hex digits. The
-    /// comparison takes constant time, and `None` does not reveal which part is wrong.
+    /// Verifies the signature of an id with any key of the ring. The signature is base64 or 64 hex digits. Compares in
+    /// constant time. `None` does not reveal whether the id or the signature is wrong.
     #[must_use]
     pub fn verify(&self, id: &str, signature: &str) -> Option<SignedId<'_>> {
         let id: ThreadId = id.parse().ok()?;
@@ -267,7 +267,7 @@ impl KeyRing {
     }
 }
 
-/// Prefixes each part with its length, so that different lists never produce the same message.
+/// Joins the arguments. Adds the length of each part, so that different parts never produce the same message.
 fn message(purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut message = purpose.as_bytes().to_vec();
     for part in parts {

@@ -12,7 +12,7 @@ fn ring(names: &[&str]) -> KeyRing {
 
 const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 
-/// Computed in Python: `base64.b64encode(hmac.new(b"agentuity", ID, hashlib.sha256).digest())`.
+/// Expected signature, from Python: `base64.b64encode(hmac.new(b"agentuity", ID, hashlib.sha256).digest())`.
 #[test]
 fn the_signature_is_hmac_sha256_of_the_id_as_padded_base64() {
     let ring = ring(&["agentuity"]);

@@ -1,5 +1,6 @@
-//! The backlog of a slot, which is a share of a consumer's work. Each subject (a thread or another scope) has a queue
-//! of events, and only the first event of a queue can be delivered. Contains all rules for order, retries and parking.
+//! The events that a slot (a share of a consumer's work) has yet to deliver. Each subject, such as a thread, has a
+//! queue of events, and only the first event of a queue can be delivered. This module decides when an event is
+//! delivered, retried or parked, which means set aside until a replay.
 
 mod queue;
 
@@ -19,9 +20,9 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{LedgerChange, millis};
 
-/// The slot stops reading the log when this many events wait for a retry, or for earlier events of their threads.
+/// The slot stops reading the log when this many events wait for a retry, or for an earlier event of the same thread.
 pub(super) const PENDING_MAX: usize = 1_000;
-/// The slot stops reading the log when it holds this many events whose delivery it has not attempted yet.
+/// The slot stops reading the log when it holds this many events that it has not tried to deliver yet.
 const BUFFERED_MAX: usize = 256;
 /// Maximum size of an event, in bytes. A read reserves this size for each event, because the actual size is known only
 /// after the read.
@@ -32,7 +33,7 @@ pub(super) struct Backlog {
     timing: Timing,
     logs: BTreeMap<u16, LogProgress>,
     queues: HashMap<Fingerprint, Queue>,
-    /// The queues of rotated threads, by new id. Events of the new id wait in the old id's queue until it is empty.
+    /// Queues of threads that rotated to a new id, by new id. The new id's events wait until the old queue is empty.
     rotated: HashMap<Fingerprint, Fingerprint>,
     ready: VecDeque<Fingerprint>,
     /// Subjects whose first event is waiting for a retry, sorted by the time of the retry.
@@ -72,7 +73,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the position to continue reading from, or `None` if the slot does not own the log.
+    /// Returns the last position that was read from the log of `bucket`, or `None` if the slot does not own that log.
     pub(super) fn read_position(&self, bucket: u16) -> Option<Position> {
         self.logs.get(&bucket).map(LogProgress::read_position)
     }
@@ -96,10 +97,10 @@ impl Backlog {
             let queue = self.queues.get(&subject);
             // a new lease holder reads the log again
             let is_duplicate = queue.is_some_and(|queue| queue.is_pending_at_or_after(position));
-            // events of the new id must wait for the events in this queue
+            // if the thread rotates, the events of its new id must wait for the events in this queue
             let is_link = is_rotation(&event) && queue.is_some();
             let is_wanted = (types.contains(event.event_type()) || is_link) && !is_duplicate;
-            // an event behind a pending event is pending too, so the cursor can pass it
+            // the ledger also stores an event that waits behind a pending event, so the cursor can pass both events
             let is_blocked = queue.is_some_and(Queue::is_pending);
             if !log.pass(position, !is_wanted || is_blocked) {
                 continue;
@@ -130,7 +131,7 @@ impl Backlog {
         }
     }
 
-    /// Adds the ledger's pending records, except those that the backlog already contains.
+    /// Adds the pending records of the consumer's ledger, except those that the backlog already contains.
     pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
         for record in records {
             let (id, subject) = (record.event.id, self.queue_of(&record.event));
@@ -149,7 +150,7 @@ impl Backlog {
         self.rotated.get(&subject).copied().unwrap_or(subject)
     }
 
-    /// Makes the events of a rotated thread wait in the queue of the old id until that queue is empty.
+    /// If a thread rotates, makes the events of its new id wait in the old id's queue until that queue is empty.
     fn follow(&mut self, queue: Fingerprint, event: &Event) {
         if let EventKind::Rotated { to } = &event.kind {
             let new = subject_digest(&ScopeId::Thread(*to));
@@ -235,7 +236,7 @@ impl Backlog {
         Some((subject, first.record.event.clone()))
     }
 
-    /// Returns the log time of the oldest event that is neither delivered nor parked.
+    /// Returns when the oldest event that is neither delivered nor parked was logged.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
         let first = self.queues.values().filter_map(|queue| queue.items.front());
         first.map(|item| item.record.event.id.position.ms).min()
@@ -282,9 +283,9 @@ impl Backlog {
         Failed::Pending
     }
 
-    /// Returns whether to park an event that has just failed. An event is parked when its retry period is over. It is
-    /// also parked when both the event and the outage of its consumer are older than that period. Otherwise, the slot
-    /// would stop reading during a long outage, and the log would drop unattempted events.
+    /// Returns whether to park an event that has just failed: either its retry period is over, or both the event and
+    /// its consumer's outage are older than that period. Without the second rule, the slot would stop reading during a
+    /// long outage, and the log would delete events that were never attempted.
     fn should_park(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
         let give_up_ms = millis(self.timing.give_up_after);
         let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
@@ -299,7 +300,7 @@ impl Backlog {
         queue.items.pop_front()
     }
 
-    /// Puts a failed event back at the front of its queue, and makes all events of the queue pending.
+    /// Puts a failed event back at the front of its queue, and marks all events of the queue as pending.
     fn put_back(&mut self, subject: Fingerprint, item: Item) {
         let Some(queue) = self.queues.get_mut(&subject) else {
             return;

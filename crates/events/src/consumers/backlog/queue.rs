@@ -4,7 +4,7 @@ use crate::consumers::Record;
 use threadkeep_domain::Position;
 use threadkeep_domain::heap::Heap;
 
-/// The events of one subject that are waiting for a consumer, in order.
+/// The events of one subject, such as a thread, that are waiting for a consumer, in order.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) items: VecDeque<Item>,
@@ -14,8 +14,8 @@ pub(super) struct Queue {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) record: Record,
-    /// True if the event is pending in the ledger, or will be pending after the next commit. If false, the cursor must
-    /// not pass the event.
+    /// True if the event is pending in the ledger, or will be after the next commit. If false, the cursor must not pass
+    /// the event, because a crash would then lose the event.
     pub(super) is_pending: bool,
 }
 
@@ -35,7 +35,7 @@ impl Item {
 
 impl Queue {
     /// Returns whether all events are pending. An event must not become pending while an earlier event is not pending.
-    /// Otherwise, a new lease holder would load the later event first, and then read the earlier event from the log.
+    /// Otherwise, a new lease holder would load the later event before it reads the earlier event from the log.
     pub(super) fn is_pending(&self) -> bool {
         self.items.iter().all(|item| item.is_pending)
     }

@@ -357,7 +357,7 @@ fn large_events_stay_within_the_byte_limit_of_a_slot() {
         expected += 2;
     }
 
-    // the events of the failing thread take up all the space until the first one is delivered
+    // the failing thread's events take up all the space until the first of these events is delivered
     assert_eq!(backlog.room(), 0);
     let due_ms = backlog.next_due_ms().unwrap();
     for expected in (1..logged).step_by(2) {

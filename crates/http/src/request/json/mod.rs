@@ -31,9 +31,9 @@ pub use types::{RawJson, RawObject, ThreadTtl};
 
 /// Number of nesting levels around a member of the body.
 pub(crate) const IN_BODY: usize = 1;
-/// Number of nesting levels around a member of an object in the body.
+/// Number of nesting levels around a value inside an object in the body: the body and the object.
 pub(crate) const IN_OBJECT: usize = 2;
-/// Number of nesting levels around a member of a list element in the body.
+/// Number of nesting levels around a member of a list element in the body: the body, the list and the element.
 pub(crate) const IN_LIST: usize = 3;
 
 /// Parses a body that must be an object. `around` is the number of nesting levels that may enclose a value, in addition

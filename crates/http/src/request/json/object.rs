@@ -10,7 +10,7 @@ use threadkeep_domain::{is_named, member, members};
 
 pub(super) const TAG: &str = "op";
 
-/// The members of an object that match fields of a struct, without duplicates, and up to one unknown member.
+/// The members of an object that match fields of a struct, without duplicates. May contain one unknown member.
 pub(super) struct Members<'de> {
     remaining: vec::IntoIter<(Cow<'static, str>, &'de str)>,
     current: Option<(Cow<'static, str>, &'de str)>,
@@ -21,7 +21,7 @@ impl<'de> Members<'de> {
         Self::from_members(members(object), fields)
     }
 
-    /// Keeps only the first unknown member, because a single unknown member is already an error.
+    /// Keeps only the first unknown member, because one unknown member is enough to reject the object.
     fn from_members(
         members: impl Iterator<Item = (&'de str, &'de str)>,
         fields: &'static [&'static str],

@@ -11,7 +11,7 @@ use threadkeep_store::{Entry, EntryRange};
 
 /// Maximum number of entries per read.
 const PAGE_ENTRIES_MAX: usize = 1_000;
-/// Total size of values at which a read stops. The last value may exceed this limit.
+/// Total size of values in bytes at which a read stops. The last value may increase the total beyond this limit.
 const READ_VALUE_BYTES_MAX: u64 = 1_048_576;
 
 #[derive(Serialize)]

@@ -39,7 +39,7 @@ where
         let page = match step {
             Step::Send(page) => page,
             Step::ReadAfter(key) => {
-                // an in-memory store never waits, so a search without matches would block this worker's other tasks
+                // an in-memory store never waits, so a search without matches would otherwise block the worker
                 yield_now().await;
                 read(Some(key)).await?
             }

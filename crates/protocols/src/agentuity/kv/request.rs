@@ -19,7 +19,7 @@ impl KvRequest {
         &self.protocol.namespaces
     }
 
-    /// Returns the service. Fails if the API key may not access all namespaces.
+    /// Returns the namespace service. Fails if the API key may not access all namespaces.
     pub(super) fn all_namespaces(&self) -> Result<&NamespaceService, AgentuityError> {
         self.demand(Right::Kv)?;
         Ok(self.namespaces())

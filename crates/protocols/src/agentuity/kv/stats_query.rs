@@ -13,8 +13,8 @@ const MALFORMED_OFFSET: &str = "offset must be a whole number from 0";
 const MALFORMED_SORT: &str = "sort must be name, size, records, created or lastUsed";
 const MALFORMED_DIRECTION: &str = "direction must be asc or desc";
 
-/// Returns the order and page that `query` requests, or `None` if it has no known parameter. The default order is
-/// newest first. Parameters for projects and agents have no effect, because this server has neither.
+/// Returns the order and page that `query` requests, or `None` if no known parameter is present. The default order
+/// is newest first. Parameters for projects and agents have no effect, because this server has neither.
 pub(super) fn read_ranking(query: &str) -> Result<Option<NamespaceRanking>, AgentuityError> {
     let mut has_parameter = false;
     let mut ranking = NamespaceRanking {

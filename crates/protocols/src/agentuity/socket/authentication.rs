@@ -1,5 +1,5 @@
-//! Checks the API key in a client's first message. The check needs no store, so clients can connect during an outage of
-//! the store.
+//! Checks the API key in a client's first message. The check does not access the store, so clients can connect even
+//! while the store is unavailable.
 
 use actix_web::http::Method;
 use serde::Deserialize;

@@ -188,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Handles a message and returns its size. A request is in flight until its answer fits in the outbox.
+    /// Starts to process a message. Returns the size of a text message in bytes, or 0 for any other message.
     fn handle(&mut self, message: Message) -> usize {
         match message {
             Message::Text(text) => {

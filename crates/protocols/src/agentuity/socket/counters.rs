@@ -32,7 +32,7 @@ pub struct BasisCounters {
     pub latest: Counter,
     /// Saves compared with an earlier version that the client received.
     pub earlier: Counter,
-    /// Saves without a snapshot to compare with. Such saves delete no keys.
+    /// Saves without a snapshot to compare with. Such saves do not delete keys.
     pub nothing: Counter,
 }
 
@@ -48,7 +48,7 @@ impl SocketCounters {
     /// Returns the number of closed connections whose requests are still running.
     #[must_use]
     pub fn left(&self) -> u64 {
-        // reads `connected` first, so that a socket that opens between the two reads is counted, not subtracted
+        // reads `connected` first: a socket that opens between the two reads then increases the result, not reduces it
         let connected = self.connected.get();
         self.open.get().saturating_sub(connected)
     }

@@ -12,8 +12,8 @@ const AROUND: usize = 2;
 /// Reads the state from an envelope. A missing state counts as empty. Metadata is ignored, because clients send back
 /// the metadata that they have loaded.
 ///
-/// An object with neither member is the state itself, in the format of earlier client versions. The client reads such
-/// objects in the same way.
+/// An object without `state` and `metadata` is the state itself, in the format of earlier client versions. The client
+/// reads such objects in the same way.
 pub(super) fn read_envelope(text: &str, max_keys: u32) -> Result<KeyedValues, RequestError> {
     if text.is_empty() {
         return Ok(KeyedValues::new());

@@ -64,7 +64,7 @@ impl Reader {
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.unread.is_empty() {
-            // copies `bytes`, because a slice would keep the whole buffer of a large message allocated
+            // starts a new buffer, because the empty `unread` may keep the buffer of a large message allocated
             self.unread = BytesMut::from(bytes);
         } else {
             self.unread.extend_from_slice(bytes);
@@ -154,8 +154,8 @@ impl Parts {
         }
     }
 
-    /// Adds a part whose complete size is `size_bytes`. `bytes` may contain only the beginning of the part. Keeps only
-    /// the beginning of a large or binary message.
+    /// Adds a part with a complete size of `size_bytes`. `bytes` may contain only the beginning of the part. If the
+    /// message is too large or binary, stores only its beginning.
     fn with(mut self, size_bytes: u64, bytes: &[u8]) -> Self {
         self.size_bytes = self.size_bytes.saturating_add(size_bytes);
         if !self.is_too_large() && self.is_text {

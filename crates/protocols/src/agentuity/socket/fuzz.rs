@@ -8,8 +8,8 @@ use threadkeep_fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 
-/// Limits per byte of input. The reader holds a message and a copy of the bytes that arrived with it. The smallest
-/// message is a control frame of six bytes.
+/// Limits per byte of input. The reader holds a message and a copy of the bytes that arrived with the message. The cost
+/// per byte is highest for the smallest message, which is a control frame of six bytes.
 const FRAMES: Bound = Bound {
     held: 8,
     allocated: 400,

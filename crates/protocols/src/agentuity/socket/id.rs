@@ -18,7 +18,7 @@ impl RequestId {
         is_id.then(|| Self(text.into()))
     }
 
-    /// Finds the id at the beginning of a message, even if the rest is invalid.
+    /// Finds the id at the beginning of a message, even if the rest of the message is invalid.
     pub(super) fn find_in(start: &[u8]) -> Option<Self> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_slice(start);

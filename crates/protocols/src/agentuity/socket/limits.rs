@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-/// Maximum size of a message. The largest valid save is 2.1 MB long: 1 MiB of JSON inside a JSON string.
+/// Maximum size of a message. The largest valid save is 2.1 MB long: 1 MiB of JSON, escaped inside a JSON string.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
 /// Maximum size of a client's first message. An API key needs far less.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
-/// Size of the start of a rejected message that is searched for the id. Clients write the id first.
+/// Number of bytes at the start of a rejected message in which the server looks for the id. Clients write the id first.
 pub(super) const START_BYTES: usize = 1_024;
 /// Maximum size of an id, including its quotes. The ids of the published client are 38 bytes long.
 pub(super) const ID_MAX_BYTES: usize = 256;
@@ -14,8 +14,8 @@ pub(super) const OPERATIONS_MAX: usize = 10_000;
 
 /// Number of unanswered requests per connection at which the server stops reading.
 pub(super) const IN_FLIGHT_MAX: usize = 128;
-/// Total size of unanswered requests per connection at which the server stops reading. The last request may exceed the
-/// limit.
+/// Total size of unanswered requests per connection at which the server stops reading. The last request may
+/// increase the total beyond the limit.
 pub(super) const IN_FLIGHT_BYTES_MAX: usize = 32 * 1_048_576;
 /// Maximum total size of unsent answers per connection. If an answer does not fit, its request stays in flight.
 pub(super) const UNSENT_BYTES_MAX: usize = 1_048_576;
@@ -29,14 +29,14 @@ pub(super) const YIELD_BYTES: usize = 65_536;
 pub struct SocketTiming {
     /// Time limit for the first message.
     pub authentication: Duration,
-    /// Interval between pings. Must be far below the client's timeout, because pongs show how long a request may have
-    /// been in flight.
+    /// Interval between pings. Must be far below the client's timeout, because the server can estimate the age of a
+    /// request only to within one interval.
     pub ping: Duration,
     /// How long a client may be silent before the server considers it gone.
     pub silence: Duration,
     /// How long a client may stop reading while answers are waiting to be sent.
     pub stuck: Duration,
-    /// How long a request is retried while the store is unavailable. Clients give up after ten seconds.
+    /// How long a request is retried while the store is unavailable. Must be less than the clients' ten-second timeout.
     pub client_timeout: Duration,
     /// Time limit for requests in flight at shutdown.
     pub finish: Duration,

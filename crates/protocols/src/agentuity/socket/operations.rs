@@ -82,8 +82,8 @@ impl Step<'_> {
         })
     }
 
-    /// Returns the number of elements to keep, or `None` to keep all. Null also means all, because JSON writes infinity
-    /// as null. Fractions are truncated, and negative numbers count as 0.
+    /// Returns the number of elements to keep, or `None` to keep all elements. Treats null as `None`, because JSON
+    /// writes infinity as null. Fractions are truncated, and negative numbers count as 0.
     fn read_max_records(&self) -> Result<Option<u64>, OperationFault> {
         let Some(json) = self.max_records else {
             return Ok(None);

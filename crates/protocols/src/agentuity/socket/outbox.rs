@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::limits::{CHUNK_BYTES, UNSENT_BYTES_MAX};
 
-/// Queues the frames of one connection. An answer waits until it fits. Until then, its request counts as in flight.
+/// Queues the frames of one connection. An answer waits until it fits, and its request counts as in flight until then.
 #[derive(Debug)]
 pub(super) struct Outbox {
     frames: RefCell<Option<UnboundedSender<Frame>>>,
@@ -82,8 +82,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a ping after all earlier frames. Pings do not wait for free bytes, because there is at most one per
-    /// answer, plus one per interval.
+    /// Sends a ping after all earlier frames. Pings do not wait for free bytes, because they are few: at most one ping
+    /// per answer, plus one ping per interval.
     pub(super) fn ping(&self, bytes: [u8; 8]) {
         if self.free_bytes.is_closed() {
             return;

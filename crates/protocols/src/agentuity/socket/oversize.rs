@@ -90,7 +90,7 @@ pub(super) struct DroppedPayload {
 }
 
 impl DroppedPayload {
-    /// Drops the received part of the payload. Returns whether the payload is complete.
+    /// Drops the received part of the payload, except for its beginning. Returns whether the whole payload has arrived.
     pub(super) fn drop_payload(&mut self, unread: &mut BytesMut) -> bool {
         let remaining = usize::try_from(self.remaining).unwrap_or(usize::MAX);
         let available = remaining.min(unread.len());

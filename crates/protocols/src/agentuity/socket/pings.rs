@@ -21,7 +21,7 @@ pub(super) struct Pings {
     last_sent: Instant,
     sent_after: Instant,
     unanswered: VecDeque<(u64, Instant)>,
-    /// Receipts for answers, each with the number of the first ping after the answer.
+    /// Receipts for unconfirmed answers, each with the sequence number of the first ping after the answer.
     unconfirmed: VecDeque<(u64, Receipt)>,
 }
 
@@ -61,7 +61,7 @@ impl Pings {
         number.to_be_bytes()
     }
 
-    /// Returns the answers that `pong` confirms. One pong can answer several pings, or none (RFC 6455, section 5.5.3).
+    /// Returns the answers that `pong` confirms. A pong may answer several pings, or no ping (RFC 6455, section 5.5.3).
     pub(super) fn confirm(&mut self, pong: &[u8]) -> impl Iterator<Item = Receipt> {
         let index = self
             .unanswered
@@ -85,7 +85,7 @@ impl Pings {
         self.last_sent
     }
 
-    /// Returns the earliest time at which the client could have sent the current message.
+    /// Returns the earliest time at which the client could have sent the latest message.
     pub(super) fn sent_after(&self) -> Instant {
         self.sent_after
     }

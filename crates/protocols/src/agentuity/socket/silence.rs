@@ -43,7 +43,7 @@ impl Silence {
             if at <= Instant::now() {
                 return due;
             }
-            // moves the timer only if necessary, because a message usually arrives before the timer fires
+            // does not move the timer to a later time, because the loop checks the time again when the timer fires
             if self.alarm.is_elapsed() || at < self.alarm.deadline() {
                 self.alarm.as_mut().reset(at);
             }

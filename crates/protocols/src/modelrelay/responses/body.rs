@@ -80,7 +80,7 @@ pub(super) struct ResponseOptions {
 pub(super) struct Echo {
     created_at: u64,
     model: String,
-    /// Maps the tool names that models see to the client's names, where the two differ.
+    /// Maps the tool names that models see to the client's names, if the names differ.
     #[serde(default)]
     names: BTreeMap<String, String>,
     /// True if the text of the answer is a JSON document.
@@ -219,7 +219,7 @@ impl ParsedRequest {
 }
 
 impl Echo {
-    /// Reads the echo of a request. Returns the default if the request came through a different protocol.
+    /// Reads the parts of a request that its answer needs. Returns the default for a request of a different protocol.
     pub(super) fn of(request: &ResponseRequest) -> Self {
         serde_json::from_str(request.echo.as_str()).unwrap_or_default()
     }

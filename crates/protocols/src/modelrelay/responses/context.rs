@@ -53,7 +53,7 @@ impl Context {
         }
     }
 
-    /// Returns the scope of the response, which need not exist. For [`Self::Nothing`], the scope stays empty.
+    /// Returns the scope of the response. The scope need not exist. With [`Self::Nothing`], the scope stays empty.
     pub(super) async fn scope(
         self,
         relay: &ModelRelay,

@@ -11,8 +11,8 @@ use crate::object::Object;
 use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
-/// Maximum number of messages in one input, and maximum number of items after conversion. One history write, which also
-/// includes the output, may contain up to 1,000 items.
+/// Maximum number of messages in an input, and maximum number of items after conversion. The items and the output must
+/// fit in one history write of up to 1,000 items.
 pub(super) const INPUT_MAX: usize = 400;
 const CALL_ID_BYTES_MAX: usize = 256;
 
@@ -88,7 +88,7 @@ impl Input {
             return Err(invalid("input", &expected));
         }
         let leading = items.iter().take_while(|item| is_of_system(item)).count();
-        // a model needs an input, so system messages become the input if there are no other messages
+        // a model needs at least one input item, so system messages become the input if there are no other messages
         let leading = if leading < items.len() { leading } else { 0 };
         let rest = items.split_off(leading);
         let texts: Vec<_> = items.iter().map(text_of).collect();

@@ -43,7 +43,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
     let id = responses.response_id(&scope, making.id.into_bytes());
     let is_repeatable = making.request.is_some();
     if let Err(error) = context.check(&relay).await {
-        // a repeated request gets its answer even after the context has ended
+        // a repeated request gets its stored answer even after the session, state handle or run has ended
         if !is_repeatable || !responses.knows(&id).await? {
             return Err(error);
         }

@@ -55,7 +55,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Renders the call as a stream delta. `index` counts only calls that the client must run.
+    /// Renders the call as a stream delta. `index` is the position among the calls that the client must run.
     pub(super) fn to_delta(&self, echo: &Echo, index: usize, arguments: &str) -> Value {
         json!({
             "index": index,
@@ -119,7 +119,7 @@ pub(super) fn calls_for_client(outcome: &Outcome, echo: &Echo) -> Vec<Value> {
     calls.map(|call| call.to_json(echo)).collect()
 }
 
-/// Returns the text of a model's message, or `None` for other items.
+/// Returns the text of a message item, or `None` if the item is not a message.
 pub(super) fn text_of_message(item: &Json) -> Option<String> {
     let item = item.as_str();
     if ItemKind::of(item) != Some(ItemKind::Message) {

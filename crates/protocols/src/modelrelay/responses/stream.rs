@@ -18,8 +18,8 @@ use threadkeep_responses::{NewResponse, ResponseError, ResponseService, Response
 
 /// Maximum silence before a keepalive.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// How long the server waits for a response to begin before it sends the first line. Clients retry after five seconds
-/// without response headers.
+/// How long the server waits for a response to begin before it sends the headers and the first line anyway. Clients
+/// retry if they receive no response headers within five seconds.
 const FIRST_LINE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Number of buffered bytes at which lines are sent.
 const CHUNK_BYTES: usize = 32 * 1_024;
@@ -39,7 +39,7 @@ enum Source {
     Over,
 }
 
-/// Runs a response and streams it. If the stream breaks before the response ends, the connection is cut.
+/// Runs a response and streams its lines. If an error interrupts the stream, the connection is closed early.
 pub(super) async fn respond(
     responses: ResponseService,
     new: NewResponse,

@@ -1,7 +1,7 @@
 //! Reads the tools of a request.
 //!
-//! Model APIs allow no dots in names, but clients may use them. The model sees a name with underscores instead of dots,
-//! and the client gets its own name back.
+//! Model APIs do not allow dots in tool names, but clients may use dots. The model therefore sees a name with
+//! underscores instead of dots, and the client gets its own name back.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use threadkeep_domain::Json;
 use threadkeep_responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Maximum number of tools in a request. Providers have the same limit.
+/// Maximum number of tools in a request. Model providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
-/// Maximum size of a name in bytes. All models accept names of this size.
+/// Maximum size of a tool name in bytes. All models accept names of this size.
 const NAME_BYTES_MAX: usize = 64;
-/// Label of the server's own tools. Clients of this protocol never see it.
+/// Server label for calls to the server's own tools. Clients of this protocol never see this label.
 const LABEL: &str = "threadkeep";
 
 /// A tool. Unknown members are ignored.
@@ -58,7 +58,7 @@ pub(super) struct Tools {
     pub(super) definitions: Vec<Function>,
     /// Functions that the client runs.
     pub(super) functions: Vec<Function>,
-    /// Maps the tool names that models see to the client's names, where the two differ.
+    /// Maps the tool names that models see to the client's names. Contains only names that differ.
     pub(super) names: BTreeMap<String, String>,
 }
 
@@ -193,7 +193,7 @@ impl Tools {
     }
 }
 
-/// Determines what runs the function: the server if `name` is one of its own tools, otherwise the client.
+/// Returns the side that runs the function: the server if `name` is one of the server's own tools, otherwise the client.
 fn runner_of(name: &str) -> Runner {
     let state = name.parse().map(Runner::State).ok();
     let stateless = || name.parse().map(Runner::Stateless).ok();

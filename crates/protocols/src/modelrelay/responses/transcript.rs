@@ -1,7 +1,7 @@
 //! Converts the items of a response to the lines of a stream.
 //!
-//! A client appends every delta, and a delta cannot be revoked. The partial text of an interrupted attempt therefore
-//! remains in the answer. If the next attempt begins with the same text, the stream continues after that text.
+//! Clients append every delta and cannot remove it again. If an upstream connection breaks, the partial text therefore
+//! remains in the answer. If the model's next attempt begins with the same text, the stream continues after that text.
 //! Otherwise, the new text follows an empty line. Calls and JSON documents are sent only when they are complete,
 //! because clients use every part that they receive.
 
@@ -39,11 +39,11 @@ pub(super) struct Transcript {
 /// The text of one attempt at a model's answer.
 #[derive(Debug, Default)]
 struct Attempt {
-    /// The text that the reader has received from this attempt, or from the interrupted attempt before it.
+    /// The text that the client has received from this attempt, or from the previous one while this one repeats it.
     received: String,
-    /// Number of bytes of `received` that this attempt has repeated. `None` once `received` is this attempt's own text.
+    /// Number of bytes that this attempt has repeated from the previous one, or `None` once `received` is its own text.
     repeated: Option<usize>,
-    /// True if the attempt was interrupted, so that the next text belongs to a new attempt.
+    /// True if the attempt was interrupted. The next text then belongs to a new attempt.
     is_broken: bool,
 }
 
@@ -124,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// Handles the end of an item, which may be complete or interrupted.
+    /// Returns the lines for the end of an item. The item may be incomplete because the attempt was interrupted.
     fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
         if ItemKind::of(item.as_str()) == Some(ItemKind::Reasoning) {
             return Vec::new();
@@ -157,7 +157,7 @@ impl Transcript {
         vec![Line::new("update", members)]
     }
 
-    /// Parses the text as a JSON document, if the request asked for a document.
+    /// Parses the content as JSON. Returns `None` if the content is invalid or the request did not ask for JSON.
     fn document(&self) -> Option<Value> {
         let content = self.echo.is_json.then_some(&self.content)?;
         serde_json::from_str(content).ok()
@@ -203,7 +203,7 @@ impl Transcript {
 }
 
 impl Attempt {
-    /// Adds text. Returns the part that the reader has not received yet.
+    /// Adds a delta from the model. Returns the text that the client has not received yet.
     fn add(&mut self, delta: &str) -> Option<String> {
         if std::mem::take(&mut self.is_broken) {
             self.repeated = (!self.received.is_empty()).then_some(0);
@@ -228,12 +228,12 @@ impl Attempt {
         Some(format!("{GAP}{}", self.received))
     }
 
-    /// Marks the attempt as interrupted. If it has only repeated earlier text so far, `received` keeps that text.
+    /// Marks the attempt as interrupted. `received` keeps its text, with which the next attempt may begin.
     fn break_off(&mut self) {
         self.is_broken = true;
     }
 
-    /// Completes the attempt. Returns the part that the reader has not received yet.
+    /// Completes the attempt. Returns the text that the client has not received yet.
     fn end(&mut self) -> Option<String> {
         let Self {
             received, repeated, ..
@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the deltas of several attempts. The flag is true if an attempt is interrupted.
+    /// Returns the deltas that a client receives. Each attempt has a flag that is true if the attempt is interrupted.
     fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
         let mut attempt = Attempt::default();
         let mut deltas = Vec::new();

@@ -51,8 +51,10 @@ impl Tools {
         Ok(mode)
     }
 
-    /// Returns the functions that an entry names: `{"type":"function","name"}`, `{"type":"custom","name"}`,
-    /// `{"type":"mcp","server_label","name"?}`, `{"type":"web_search"}` or `{"type":"image_generation"}`.
+    /// Returns the functions that an entry of `allowed_tools` names.
+    ///
+    /// The type of the entry is `function` or `custom` (with a name), `mcp` (with a server label and optionally a
+    /// name), `web_search` or `image_generation`.
     fn named_by(&self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         object(tool, at)?;
         let is_typed = |tool: &StatelessTool| self.stateless.typed.contains(tool);

@@ -1,5 +1,5 @@
-//! Reads the body of a request for a response. Unknown fields are ignored, because clients support new fields before
-//! this server does.
+//! Reads the body of a request for a response. Unknown fields are ignored, because clients may send new fields that
+//! this server does not support yet.
 
 use super::echo;
 use super::input::read_input;
@@ -22,7 +22,7 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to the end of the given response. That response's conversation is read, but not changed.
+    /// The conversation of a response, up to the end of that response. The conversation is read, but not changed.
     ReadOnly(ResponseId),
     /// A new conversation.
     New,
@@ -183,7 +183,7 @@ fn messages(json: &str) -> Result<MessageWindow, Fault> {
     })
 }
 
-/// Rejects fields and values that would change the meaning of the request.
+/// Rejects fields and values that this server does not support but that would change the meaning of the request.
 fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
     let unsupported = |name: &str, code, expected: &str| {
         Fault::new(code, name, format!("Unsupported '{name}': {expected}."))

@@ -36,7 +36,7 @@ pub(in crate::openai) async fn compact_response(
     Ok(answer(object(&id, created_ms, &compacted), false))
 }
 
-/// Compacts a conversation and the input. Returns the result without changing the conversation.
+/// Compacts a conversation together with the input. Returns the compacted items without changing the conversation.
 async fn compact_apart(
     request: OpenAiRequest,
     prompt: PromptRequest,
@@ -73,7 +73,7 @@ async fn compact_apart(
     Ok(responses.compact(compaction).await?)
 }
 
-/// Replaces the items of a conversation with one summary. Items that are added in the meantime are kept.
+/// Replaces the items of a conversation with one summary. Keeps items that are added during the compaction.
 async fn compact_in_place(
     request: OpenAiRequest,
     prompt: PromptRequest,
@@ -101,7 +101,7 @@ async fn compact_in_place(
     if let Some(expected) = responses.refused_history(&prompt.request.model, &items) {
         return Err(Fault::unsupported("unsupported_value", "conversation", expected).into());
     }
-    // the new id contains the last response's id, so that `previous_response_id` still works
+    // the id of the summary contains the last response's id, so that clients can still use it as `previous_response_id`
     let last_response = items.iter().rev().find_map(|item| {
         let id = id_of(item);
         response_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))

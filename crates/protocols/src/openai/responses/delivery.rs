@@ -10,7 +10,7 @@ use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
 use threadkeep_responses::ResponseService;
 
-/// Marks an answer as delivered when all of it has been written to the client's connection.
+/// Marks an answer as delivered once the whole answer has been written to the client's connection.
 pub(super) struct Delivery {
     pub(super) responses: ResponseService,
     pub(super) id: ResponseId,
@@ -64,8 +64,8 @@ impl MessageBody for Delivered {
             if next.is_some() {
                 return Poll::Ready(next);
             }
-            // returns `Pending` once, so that the connection writes its buffer; if the write fails, the connection
-            // drops this body
+            // returns `Pending` once so that the connection writes its buffer; if that write fails, the connection
+            // drops this body, and the answer is not marked as delivered
             self.has_ended = true;
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,8 +1,7 @@
 //! The settings that a response repeats from its request.
 //!
-//! A response stores its settings as an object. The object omits the instructions, because the response already stores
-//! them. The last member, `tools`, contains only `null` for each function and custom tool, because the response stores
-//! those separately.
+//! A response stores its settings as a JSON object. The object omits the instructions, because the response stores them
+//! separately. In the last member, `tools`, each function and custom tool is replaced by `null` for the same reason.
 
 use serde_json::{Value, json};
 
@@ -81,8 +80,8 @@ pub(super) fn stored_settings(
     Ok(Json::from_compact(settings))
 }
 
-/// Appends the settings as members, separated by commas. A response that was stored by an earlier version may omit
-/// settings, contain `null` for a default, or contain the instructions and functions.
+/// Appends the settings as members, separated by commas. In responses from earlier versions, settings may be missing or
+/// `null`, and the object may contain the instructions and functions.
 pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     let echo = request.echo.as_str();
     let settings = with_defaults(echo, &SETTINGS);
@@ -139,7 +138,8 @@ fn with_text_defaults(given_text: &str) -> String {
     )
 }
 
-/// Adds defaults for missing or `null` members to a compact object. Returns a value that is not an object unchanged.
+/// Adds defaults for missing or `null` members to a compact object. If the value is not an object, returns it
+/// unchanged.
 fn with_defaults(object: &str, defaults: &[(&str, &str)]) -> String {
     if !object.starts_with('{') {
         return object.into();

@@ -1,4 +1,4 @@
-//! Reads `include`: the optional details of an output that a request asks for.
+//! Reads `include`: the list of optional details that the output of a response should contain.
 
 use crate::openai::body::string;
 use crate::openai::fault::Fault;
@@ -7,8 +7,8 @@ use threadkeep_domain::elements;
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";
 const SEARCH_SOURCES: &str = "web_search_call.action.sources";
-/// Details that this server's items always contain, or that belong to tools that this server does not offer. Clients
-/// request such details even if they do not use the tools.
+/// Details that this server's items always contain, or that belong to tools that this server does not offer. These
+/// details are accepted, because clients request them even if they do not use the tools.
 static OTHERS: [&str; 5] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -19,7 +19,7 @@ static OTHERS: [&str; 5] = [
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Include {
-    /// Encrypted reasoning, which a later request can send back, even to an upstream that stores nothing.
+    /// Encrypted reasoning. A later request can send it back, so that the upstream does not need to store it.
     pub(super) encrypted_reasoning: bool,
     pub(super) logprobs: bool,
     /// The URLs of all search results.

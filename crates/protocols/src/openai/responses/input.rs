@@ -7,8 +7,8 @@ use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
-/// Maximum number of items in one input. One history write, which also includes the output, may contain up to 1,000
-/// items.
+/// Maximum number of items in one input. The input and the output are added to the history in one write, which may
+/// contain up to 1,000 items.
 pub(super) const INPUT_MAX: usize = 400;
 
 static KINDS: [&str; 11] = [
@@ -88,7 +88,7 @@ fn read_item(
     let item = complete_item(item, at, |kind| {
         response_item_id(prefix(kind), response.0, response.1, index as u64)
     })?;
-    // drops image data that a client sends back, because the prompt needs only the description
+    // drops the data of generated images that a client sends back, because the prompt contains only their descriptions
     let value = without_image(&item.value);
     let text = value.as_str();
     let path = |name: &str| format!("{at}.{name}");
@@ -146,8 +146,7 @@ fn read_item(
     })
 }
 
-/// Checks that a part has at least one of the members in `names`. Those members contain the part's data or its
-/// location.
+/// Checks that a content part has at least one of the members in `names`, which contain or locate the part's data.
 fn require_any(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     match names.iter().any(|name| given(part, name).is_some()) {
         true => Ok(()),
@@ -155,7 +154,7 @@ fn require_any(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
     }
 }
 
-/// Checks the parts of an item's content. Returns the total size of the images and files.
+/// Checks the parts of an item's content. Returns the total size of the images and files in bytes.
 fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;
     for (index, part) in elements(content).enumerate() {

@@ -220,7 +220,7 @@ fn refused_compaction(index: usize) -> Fault {
     Fault::unsupported("unsupported_value", at, expected)
 }
 
-/// Checks that the key for the response's messages either does not exist in the state or contains an array.
+/// Checks that the state key to which the response appends its messages is missing or contains an array.
 async fn check_window(
     threads: &ThreadService,
     thread: &ThreadId,

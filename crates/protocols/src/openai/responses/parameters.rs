@@ -61,7 +61,7 @@ fn is_number(byte: u8) -> bool {
     matches!(byte, b'-' | b'0'..=b'9')
 }
 
-/// Checks the format of answers. Unknown formats are rejected, because the upstream request would silently omit them.
+/// Checks the format of the answer. Rejects unknown formats, because the upstream request would omit them silently.
 fn check_text(text: &str) -> Result<(), Fault> {
     let name = "text.format";
     let Some(format) = given(text, "format") else {

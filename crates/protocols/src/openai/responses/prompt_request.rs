@@ -1,4 +1,4 @@
-//! Reads requests that use the prompt of a response without running it, such as token counts.
+//! Reads requests that build the prompt of a response but do not run the response, such as token counts.
 
 use std::iter::empty;
 

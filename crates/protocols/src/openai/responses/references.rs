@@ -1,4 +1,4 @@
-//! Replaces the references in an input with the stored items. The AI SDK sends such references.
+//! Replaces item references in an input with the stored items. The AI SDK sends such references.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use threadkeep_domain::{Json, ResponseId, elements, member_text};
 use threadkeep_responses::{Protocol, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
-/// Maximum total size of all items in the responses that one request refers to.
+/// Maximum total size in bytes of the responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Replaces the references in a body with their items. References to items of the request's conversation are dropped,
-/// because the model gets those items anyway.
+/// Replaces the item references in a body with the stored items. Drops references to items of the conversation that the
+/// request continues, because the model gets those items anyway.
 pub(super) async fn resolve(
     request: &OpenAiRequest,
     context: &Context,
@@ -65,7 +65,7 @@ fn is_reference(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
 }
 
-/// Returns the conversation that a request continues, and the maximum sequence number of the items to include.
+/// Returns the conversation that a request continues, and the sequence number of the last item that the model gets.
 async fn conversation(
     request: &OpenAiRequest,
     context: &Context,
@@ -95,7 +95,7 @@ async fn is_in(
     Ok(position.is_some_and(|position| !position.is_removed && position.seq <= *last))
 }
 
-/// A reference to an item in the input or output of a response. The item's id contains the id of the response.
+/// A reference to an item in the input or output of a response. The id of the item contains the id of the response.
 struct Reference {
     index: usize,
     id: ItemId,
@@ -120,8 +120,8 @@ fn unknown(index: usize) -> Fault {
     Fault::wrong_value(format!("input[{index}].id"), expected)
 }
 
-/// Reads the referenced items, and returns each under the index of its reference. Each response is read only once, and
-/// only one response is in memory at a time.
+/// Reads the referenced items, and returns them by the index of the reference. Reads each response only once, and keeps
+/// only one response in memory at a time.
 async fn stored(
     request: &OpenAiRequest,
     references: &[Reference],

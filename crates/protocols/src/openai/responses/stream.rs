@@ -19,8 +19,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const CHUNK_BYTES: usize = 32 * 1_024;
 const DONE: &str = "data: [DONE]\n\n";
 
-/// Streams events until the response ends. If the stream fails before then, aborts the connection, so that the client
-/// resumes after the last event that it received.
+/// Streams events until the response ends. If the stream fails earlier, aborts the connection, so that the client
+/// reconnects and continues after the last event that it received.
 pub(super) fn respond(events: ResponseStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);
     mark_replay(&mut response, events.is_replay());
@@ -36,7 +36,7 @@ struct Events {
     is_done: bool,
 }
 
-/// Returns the next events, or a comment after a period without events. Returns `None` at the end.
+/// Returns the next events, or a comment if no event arrives for some time. Returns `None` at the end.
 async fn next(events: &mut Events) -> Result<Option<Bytes>, ResponseError> {
     let Events { events, is_done } = events;
     if *is_done {

@@ -12,8 +12,8 @@ pub(super) struct StreamQuery {
 }
 
 impl StreamQuery {
-    /// Parses the query. `last_event_id` is the value of the header that browsers send when they reconnect.
-    /// `starting_after` in the query takes precedence.
+    /// Parses the query. Browsers send the header value `last_event_id` when they reconnect. The query parameter
+    /// `starting_after` takes precedence over that header.
     pub(super) fn read(query: &str, last_event_id: Option<&str>) -> Result<Self, Fault> {
         let (mut is_streamed, mut after) = (false, None);
         for (name, value) in parameters(query) {

@@ -1,4 +1,4 @@
-//! Determines the target of a response: the thread that it belongs to, and the items that it continues.
+//! Determines the target of a response: the thread to which the response belongs, and the items that it continues.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::body::Context;
 
 /// The thread of a response, and the items that the response continues.
 pub(super) struct ResponseTarget {
-    /// The thread's scope, or an unused scope for a response that stores nothing.
+    /// The thread's scope. If the response stores nothing, a scope id that is not in use.
     pub(super) scope: ScopeId,
     pub(super) missing: MissingThread,
     /// The preceding response in this thread.
@@ -30,7 +30,7 @@ pub(super) struct ResponseTarget {
     pub(super) continued: Option<ContinuedItems>,
     /// The token of the thread's turn (its exclusive lease), if the caller holds the turn.
     pub(super) lent: Option<TurnToken>,
-    /// True if a repeat of the request finds the same thread even without an idempotency key.
+    /// True if repeats of the request find this thread even without an idempotency key.
     pub(super) is_repeat_detectable: bool,
     /// The response that the request repeats, if it was found without an idempotency key.
     pub(super) repeated: Option<ResponseId>,
@@ -109,8 +109,8 @@ impl<F: Fn() -> Result<(), OpenAiError>> TargetFinder<'_, F> {
         Ok(responses.repeated(thread, self.fingerprint).await?)
     }
 
-    /// Returns the thread of `previous` if `previous` is the last response in that thread, or if the request is a
-    /// repeat. Otherwise, returns a fork of the thread up to `previous`.
+    /// Returns the thread of `previous` as the target if the request is a repeat, or if `previous` is the thread's last
+    /// response. Otherwise, returns a fork of the thread that ends with `previous`.
     async fn after(&self, previous: ResponseId) -> Result<ResponseTarget, OpenAiError> {
         let (request, responses) = (self.request, self.request.responses()?);
         let state = previous_response(request, &previous).await?;
@@ -146,7 +146,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> TargetFinder<'_, F> {
             target.after = Some(followed);
             return Ok(target);
         }
-        // checks first, so that a rejected request leaves no unused fork behind
+        // checks the request before forking, so that a rejected request does not leave an unused fork behind
         (self.check)()?;
         responses.check_room()?;
         request.protocol.api.service.admit(&thread).await?;
@@ -154,7 +154,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> TargetFinder<'_, F> {
         Ok(ResponseTarget {
             scope: ScopeId::Thread(copy),
             after: (!is_new).then_some(followed),
-            // the caller's turn is for the original thread, not for the fork
+            // the caller's turn (exclusive lease) is for the original thread, not for the fork
             lent: None,
             is_repeat_detectable: false,
             ..target
@@ -194,7 +194,7 @@ async fn items_until(
     })
 }
 
-/// Returns the position of a response's last item. Fails if the item was removed from its conversation.
+/// Returns the position of a response's last item. Fails if that item is not in the conversation.
 async fn existing_end_of(
     request: &OpenAiRequest,
     state: &ResponseState,
@@ -220,8 +220,8 @@ pub(super) async fn end_of(
     Ok(scopes.find_item(&state.scope, &last).await?)
 }
 
-/// Forks a thread up to a response, including the thread's keys and tasks. Returns the fork, and whether it is new. A
-/// repeated request with the same idempotency key gets the same fork.
+/// Copies a thread up to the end of a response, including keys and tasks. Returns the id of the copy, and whether the
+/// copy is new. A repeated request with the same idempotency key gets the same copy.
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,
@@ -254,7 +254,7 @@ async fn fork(
         .fork(&api.service, source, &id, &draft, options)
         .await;
     match forked {
-        // only an earlier attempt at this request can have created a thread with the id
+        // the id is derived from the request, so only an earlier attempt at the request can have created this thread
         Ok(_) => Ok((id, true)),
         Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),

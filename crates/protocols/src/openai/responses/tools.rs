@@ -9,7 +9,7 @@ use threadkeep_responses::{
 };
 use threadkeep_service::tools::{StatelessTool, Tool};
 
-/// Maximum number of tools in a request. Providers have the same limit.
+/// Maximum number of tools in a request. Model providers have the same limit.
 pub(super) const TOOLS_MAX: usize = 128;
 /// The types of `tool_choice` that name tools.
 const CHOICES: &str =
@@ -18,9 +18,9 @@ const CHOICES: &str =
 const STATE: &str = "threadkeep:memory";
 /// URL that stands for this server's tools for reading the web.
 const WEB: &str = "threadkeep:web";
-/// Fields of `web_search` that are rejected unless they are `auto`, because they would change the search.
+/// Fields of `web_search` that must be `auto` if present, because this server would ignore other values.
 static SEARCH_FIELDS: [&str; 1] = ["filters"];
-/// Fields of `image_generation` that are rejected unless they are `auto`, because they would change the image.
+/// Fields of `image_generation` that must be `auto` if present, because this server would ignore other values.
 static IMAGE_FIELDS: [&str; 8] = [
     "background",
     "input_fidelity",
@@ -110,7 +110,7 @@ impl Tools {
         }
         let label = required(tool, "server_label", at)?;
         let allowed = given(tool, "allowed_tools");
-        // rejects a server that is listed twice, because its tools would have two labels
+        // rejects a tool server that is listed twice, because each of the server's tools would have two labels
         let duplicate = |kind: &str| {
             let message = format!("The {kind} tools are given twice.");
             Err(Fault::new("duplicate_tool", at, message))
@@ -155,7 +155,7 @@ impl Tools {
         Ok(vec![typed.as_str().into()])
     }
 
-    /// Returns the names of all functions that are offered to the model.
+    /// Returns the names of all functions and tools that are offered to the model.
     fn names<'a>(&'a self) -> impl Iterator<Item = &'a str> {
         let functions = self.functions.iter().map(|function| function.name.as_str());
         let state = self.state.iter().flat_map(|state| &state.allowed);
@@ -164,8 +164,8 @@ impl Tools {
         functions.chain(state.map(String::as_str)).chain(stateless)
     }
 
-    /// Reads `tool_choice`. With `allowed_tools`, only the allowed tools are offered to the model. A call to any other
-    /// tool counts as a call to an unknown tool.
+    /// Reads `tool_choice`. With `allowed_tools`, only the allowed tools are offered to the model. If the model calls a
+    /// different tool, that call is handled like a call to an unknown tool.
     pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
         let expected = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
         let has_tools = self.names().next().is_some();
@@ -198,8 +198,8 @@ impl Tools {
     }
 }
 
-/// Returns whether `kind` is a web search: `web_search` or the older `web_search_preview`, optionally with a date, such
-/// as `web_search_2025_08_26`.
+/// Returns whether `kind` is a web search tool: `web_search` or the older `web_search_preview`, optionally followed by
+/// a date, such as `web_search_2025_08_26`.
 pub(super) fn is_search(kind: &str) -> bool {
     let Some(rest) = kind.strip_prefix("web_search") else {
         return false;
@@ -245,8 +245,8 @@ fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
     })
 }
 
-/// Checks the format of a custom tool. Rejects unknown formats, because they would be silently omitted from the
-/// upstream request.
+/// Checks the format of a custom tool. Rejects unknown formats, because otherwise the upstream request would omit them
+/// without an error.
 fn check_format(format: &str, at: &str) -> Result<(), Fault> {
     object(format, at)?;
     match required(format, "type", at)?.as_str() {

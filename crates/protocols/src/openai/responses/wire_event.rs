@@ -204,7 +204,7 @@ fn names(kind: TextKind) -> &'static Names {
     }
 }
 
-/// Returns an empty `logprobs` member for answer text, and nothing for other texts.
+/// Returns an empty `logprobs` member for answer text, and an empty string for all other kinds of text.
 fn logprobs(kind: TextKind) -> &'static str {
     match kind {
         TextKind::Text => r#","logprobs":[]"#,

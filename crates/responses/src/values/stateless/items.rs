@@ -1,6 +1,6 @@
 //! Creates items for calls to stateless tools, in the form that OpenAI's Responses API defines.
 //!
-//! In that API, a search item has no result, and an image item has nothing but the image. The items created here
+//! In that API, a search item has no result, and an image item contains only the image. The items created here
 //! therefore have additional members that later prompts need: `call_id`, `arguments`, `output` or `error`, and `code`.
 
 use serde_json::{Map, Value, json};
@@ -119,7 +119,7 @@ fn description(id: &str, image: &GeneratedImage) -> String {
     json!({"id": id, "model": image.model, "data": [data], "usage": {"images": 1}}).to_string()
 }
 
-/// Returns the number of bytes that count toward the response's size limit. Images are not counted.
+/// Returns the number of bytes that count toward the response's size limit. Generated images are not counted.
 pub(crate) fn counted_bytes(item: &Json) -> u64 {
     (item.as_str().len() - image_bytes(item)) as u64
 }
@@ -128,7 +128,7 @@ pub(crate) fn image_bytes(item: &Json) -> usize {
     image_of(item.as_str()).map_or(0, str::len)
 }
 
-/// Returns a copy for the history, without the image that the server generated.
+/// Returns a copy of the item for the history, without the image that the server generated.
 pub fn without_image(item: &Json) -> Json {
     let text = item.as_str();
     if image_of(text).is_none() {

@@ -52,7 +52,7 @@ pub struct GeneratedImage {
     pub base64: String,
 }
 
-/// The reason why a call has no result, as text for the model. The text reveals only the kind of failure.
+/// The reason why a call has no result, as a message for the model. The message reveals only the kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatelessError {
     #[error("{name} must be {wanted}")]

@@ -8,7 +8,7 @@ use threadkeep_service::tools::StatelessTool;
 pub struct StatelessSet {
     /// Tools that the client requested as a tool server. Their calls are items of type `mcp_call`.
     pub server: Option<StatelessServer>,
-    /// Tools that the client requested by type. Their calls are items of that type.
+    /// Tools that the client requested by type. The item type of a call is the tool type plus `_call`.
     pub typed: Vec<StatelessTool>,
 }
 

@@ -236,7 +236,7 @@ impl Listings for Hanging {
     }
 }
 
-/// Returns services that use listings whose calls hang until the timeout. `list_add` hangs only if `add` is set.
+/// Returns services with a list store that hangs on each call until the timeout. `list_add` hangs only if `add` is set.
 fn hanging(add: bool) -> (StateHandleService, SessionService) {
     const TIMEOUT: Duration = Duration::from_secs(4);
     let clock = Clock::system();

@@ -23,7 +23,7 @@ impl StatelessTool {
     /// The tools of the tool server `threadkeep:web`.
     pub const WEB: [Self; 2] = [Self::WebSearch, Self::WebFetch];
 
-    /// Returns the tool's name for models, which is also the type of its items.
+    /// Returns the tool's name for models, such as `web_search`, which item types contain: `web_search_call`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.names().0

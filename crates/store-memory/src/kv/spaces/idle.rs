@@ -63,7 +63,7 @@ impl Spaces {
         true
     }
 
-    /// Moves up to `limit` entries of ended namespaces into `removed`. Returns whether there are more.
+    /// Moves up to `limit` entries of ended namespaces into `removed`. Returns whether more such entries may remain.
     pub(super) fn free_ended(&mut self, limit: usize, removed: &mut RemovedContent) -> bool {
         for _ in 0..limit {
             let Some(space) = self.ended.last_mut() else {

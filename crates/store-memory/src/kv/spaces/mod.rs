@@ -23,7 +23,7 @@ const EXPIRED_SKIPPED_MAX: usize = 10_000;
 pub(crate) struct Spaces {
     spaces: HashMap<Namespace, Space>,
     order: BTreeSet<NamespacePosition>,
-    /// Entries by expiry. May contain entries of an ended namespace whose name is in use again.
+    /// Entries, sorted by expiry. May include entries of an ended namespace with a name that is in use again.
     ends: BTreeSet<EntryEnd>,
     idle: BTreeSet<(u64, Namespace)>,
     ended: Vec<Space>,
@@ -58,7 +58,7 @@ impl Spaces {
     }
 
     /// Moves expired entries, entries of idle namespaces, and expired results into `removed`, up to `limit` of each.
-    /// Returns whether there are more.
+    /// Returns whether more expired or ended data may remain.
     pub(crate) fn sweep(
         &mut self,
         now_ms: u64,
@@ -74,7 +74,7 @@ impl Spaces {
         is_more.contains(&true)
     }
 
-    /// Moves up to `limit` expired entries into `removed`. Returns whether there are more.
+    /// Moves up to `limit` expired entries into `removed`. Returns whether more expired entries may remain.
     pub(crate) fn purge(
         &mut self,
         now_ms: u64,

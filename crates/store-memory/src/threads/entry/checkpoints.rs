@@ -54,7 +54,7 @@ impl Entry {
         Ok(deleted)
     }
 
-    /// Restores a checkpoint. `read` contains the life of the checkpoint and its parsed state.
+    /// Restores a checkpoint. `read` contains the thread's life when the checkpoint was read, and the parsed state.
     pub(crate) fn restore_checkpoint(
         &mut self,
         number: u32,

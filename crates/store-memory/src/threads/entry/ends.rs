@@ -51,7 +51,7 @@ impl Entry {
         Some(living)
     }
 
-    /// Removes all remembered results, and leaves a tombstone if the id has no thread.
+    /// Removes all remembered results. If the id has no thread, also leaves a tombstone, which rejects late writes.
     pub(crate) fn leave_tombstone(&mut self, tombstone: Duration, now_ms: u64) {
         self.forget_answers();
         if self.living.is_none() {

@@ -20,13 +20,13 @@ use threadkeep_domain::{
     Tombstone, TurnToken, heap,
 };
 
-/// Everything that the store holds for one id: the thread, the tombstone, remembered results, and the end of its watch.
+/// Everything that the store holds for one id: thread, tombstone, remembered results, and when its watch ends.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     living: Option<LiveThread>,
     tombstone_ends_ms: u64,
     /// Until this time, writes from clients that have not read the thread since it was destroyed are rejected, even if
-    /// the thread has a new life.
+    /// the thread has been created again.
     stale_writes_until_ms: u64,
     /// True if the thread has moved to another id. If so, the tombstone rejects every write.
     is_moved: bool,
@@ -73,7 +73,7 @@ impl Entry {
         access.check(self.living(now_ms).and_then(LiveThread::owner_tag))
     }
 
-    /// Returns whether the caller has an owner but the thread does not. An empty write must then set the owner first.
+    /// Returns whether the caller has an owner but the thread does not. If so, an empty write must set the owner.
     pub(crate) fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
         let living = self.living(now_ms);
         matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
@@ -124,7 +124,7 @@ impl Entry {
     }
 
     /// Sweeps the entry and checks whether a change is allowed. If an earlier request had the same idempotency key,
-    /// returns its result, as read by `replay`. If `tombstone` is `None`, a tombstone does not reject the change.
+    /// returns its result, converted by `replay`. Ignores tombstones if `tombstone` is `None`.
     fn open<T>(
         &mut self,
         conditions: &Conditions,

@@ -6,8 +6,8 @@ use threadkeep_domain::{EventKind, Refusal, ThreadId, Tombstone};
 use threadkeep_store::{Rotate, Rotated, millis};
 
 impl Entry {
-    /// Moves the thread to the id `to`, and leaves a tombstone. Returns the entry of the new id, or `None` if there is
-    /// no thread.
+    /// Moves the thread to the id `to`, and leaves a tombstone at the old id. Returns the entry for the new id, or
+    /// `None` if the thread does not exist.
     pub(crate) fn rotate(
         &mut self,
         to: &ThreadId,

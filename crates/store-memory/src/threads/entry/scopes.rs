@@ -90,7 +90,7 @@ impl Entry {
     }
 
     /// Sweeps the entry and checks whether a change to the scope is allowed. If an earlier request had the same
-    /// idempotency key, returns its result, as read by `replay`.
+    /// idempotency key, returns that request's result, converted by `replay`.
     fn open_scope<T>(
         &mut self,
         (access, turn): (Access, Option<TurnToken>),

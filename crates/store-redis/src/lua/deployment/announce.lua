@@ -1,15 +1,15 @@
--- Publishes a holder's text to the other holders of a pool.
--- KEYS: 1 the pool, a hash as in hold.lua. Its field `mHOLDER` has the expiry of a holder; `iHOLDER` has the expiry of a
---   holder's text, and the text; `n` has the pool's note.
--- ARGV: 1 `ahead`, 2 holder, 3 duration, 4 text, 5 new note, if any.
--- Reply: the previous note, then the text of each living holder, including this one; false for a holder without a text.
+-- Publishes a holder's announcement to the other holders of a pool.
+-- KEYS: 1 the pool, a hash as in hold.lua. Field `mHOLDER` has a holder's expiry; `iHOLDER` has an announcement's
+--   expiry, then the announcement; `n` has the pool's note.
+-- ARGV: 1 `ahead`, 2 holder, 3 duration, 4 announcement, 5 new note, if any.
+-- Reply: the previous note, each unexpired announcement, and false for each living holder without an announcement.
 local t, lasts = now(tonumber(ARGV[1])), tonumber(ARGV[3])
 -- replicas must find each other even when Redis is full
 write_even_when_full(KEYS[1])
 call('HSET', KEYS[1], 'i' .. ARGV[2], fmt('%.0f', t + lasts) .. ' ' .. ARGV[4])
 local note = call('HGET', KEYS[1], 'n')
 if ARGV[5] and ARGV[5] ~= note then call('HSET', KEYS[1], 'n', ARGV[5]) end
--- The note lives for a year. Its expiry is renewed only when less than half of the year is left.
+-- The note is kept for a year. To save writes, its expiry is renewed only when less than half a year remains.
 local note_ttl = (note or ARGV[5]) and 365 * 86400000 or lasts
 local left = call('PTTL', KEYS[1])
 if left < lasts + ARGV[1] or left < note_ttl / 2 then call('PEXPIRE', KEYS[1], note_ttl + ARGV[1]) end

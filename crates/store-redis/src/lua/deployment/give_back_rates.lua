@@ -1,4 +1,4 @@
--- Returns one permit to each rate.
+-- Gives one permit back to each rate.
 -- KEYS: one counter per rate. ARGV: as in take_rates.lua. Reply: 0.
 local t = now_us(tonumber(ARGV[1]))
 for i, key in ipairs(KEYS) do

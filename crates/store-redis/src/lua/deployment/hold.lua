@@ -1,6 +1,6 @@
--- Renews a holder's leases in a pool, and takes free slots up to the holder's share.
--- KEYS: 1 the pool, a hash. Its field `mHOLDER` has the expiry of a holder; `sSLOT` has the expiry of a lease and the name
---   of its holder; `iHOLDER` is described in announce.lua.
+-- Renews a holder's leases in a pool. Takes free slots, or gives slots back, until the holder has its share.
+-- KEYS: 1 the pool, a hash. Field `mHOLDER` has a holder's expiry; `sSLOT` has the expiry of a slot's lease, then the
+--   lease's holder; `iHOLDER` is described in announce.lua.
 -- ARGV: 1 `ahead`, 2 number of slots, 3 holder, 4 duration of the leases.
 -- Reply: the slots that the holder now has.
 local ahead, slots, holder, lasts = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])

@@ -1,5 +1,5 @@
 -- Adds a member to a list.
--- KEYS: 1 the list, 2 times of the next checks, 3 owners, 4 the owner's part of the list, if any.
+-- KEYS: 1 the list, 2 members by next check, 3 a hash: key of each member's owner list, 4 the owner's list, if any.
 -- ARGV: 1 member, 2 creation time, 3 time of the next check. Reply: 1, or 0 if the member already existed.
 if call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1]) == 0 then return 0 end
 call('ZADD', KEYS[2], ARGV[3], ARGV[1])

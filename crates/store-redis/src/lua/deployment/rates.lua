@@ -1,11 +1,11 @@
--- A counter holds one time, in microseconds: the time at which the whole burst is available again. The key expires at
--- that time. See domain/rate.rs.
+-- A counter holds the time when the whole burst is available again, in microseconds. The key expires at that time. See
+-- domain/rate.rs.
 local function now_us(ahead)
   local t = call('TIME')
   return t[1] * 1000000 + t[2] + ahead * 1000
 end
 
--- Returns the time at which the burst is full again, or `t` for a new counter.
+-- Returns the time when the whole burst is available again, or `t` for a new counter.
 local function full_us(key, t, tolerance)
   local full = tonumber(call('GET', key) or 0)
   -- the stored time is later than `t + tolerance` only if the clock was set back, or if the limit used to be higher

@@ -1,4 +1,4 @@
--- Releases a holder's leases and removes its text. KEYS: 1 the pool. ARGV: 1 holder. Reply: 1.
+-- Releases a holder's leases and removes its announcement. KEYS: 1 the pool. ARGV: 1 holder. Reply: 1.
 local fields = call('HGETALL', KEYS[1])
 call('HDEL', KEYS[1], 'm' .. ARGV[1], 'i' .. ARGV[1])
 for i = 1, #fields, 2 do

@@ -1,4 +1,4 @@
--- Takes one permit from each rate, or none at all.
+-- Takes one permit from every rate, or none at all.
 -- KEYS: one counter per rate. ARGV: 1 `ahead`, then the cost and the burst of each rate, in microseconds.
 -- Reply: 0, or the zero-based index of the exhausted rate with the longest wait, and that wait in microseconds.
 local t, fulls, index, longest = now_us(tonumber(ARGV[1])), {}, nil, 0
@@ -11,8 +11,8 @@ for i, key in ipairs(KEYS) do
 end
 if index then return {index, longest} end
 for i, key in ipairs(KEYS) do
-  -- PERSIST comes first, because a full Redis accepts SET only after the script has written. Rate limits must not block
-  -- a request that frees memory.
+  -- PERSIST comes first, because a full Redis accepts SET only after the script has written. Without PERSIST, a full
+  -- Redis would reject even requests that free memory.
   call('PERSIST', key)
   set_full(key, fulls[i], t)
 end

@@ -1,6 +1,6 @@
 -- Deletes entries that ended together with their namespace. The keys are described in entries.lua.
 -- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries.
--- ARGV: 1 time (only entries last put before it are deleted), then members. Reply: as in delete_entries.lua.
+-- ARGV: 1 time (only entries last put before this time are deleted), then members. Reply: as in delete_entries.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local since, buried = tonumber(ARGV[1]), 0
 for i = 2, #ARGV do

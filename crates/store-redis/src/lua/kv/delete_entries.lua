@@ -1,7 +1,7 @@
 -- Deletes entries of one namespace in one bucket. The keys are described in entries.lua.
--- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries; with an idempotency key, finally the remembered answers.
--- ARGV: 1 `ahead`, 2 precondition, 3 time before which entries ended with their namespace, 4 idempotency key or empty, then
---   the members of the entries.
+-- KEYS: 1 heads, 2 members, 3 ends, 4 counts, then the entries; with an idempotency key, also the remembered answers.
+-- ARGV: 1 `ahead`, 2 precondition, 3 time (entries last put before it have ended), 4 idempotency key or empty, then the
+--   members of the entries.
 -- Reply: `D`, replayed flag, number of deleted entries that had not expired; or a refusal as in write.lua.
 local k = {heads = KEYS[1], members = KEYS[2], ends = KEYS[3], counts = KEYS[4]}
 local ahead, since, deleted = tonumber(ARGV[1]), tonumber(ARGV[3]), 0

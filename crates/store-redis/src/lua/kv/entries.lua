@@ -1,15 +1,15 @@
 -- Entries of namespaces. The namespace and the key select the bucket, so a large namespace uses all buckets. Keys of a
 -- bucket:
---   :k:HASH    an entry: its end (0: never), last put or use, number of uses; then its head and its body. Expires at its end
+--   :k:HASH    an entry: its end (0: never), last put or use, number of uses; then head and body. Expires at its end
 --   :kh        a hash: heads by member
 --   :kn        a sorted set: members in byte order
 --   :kx        a sorted set: members by end
 --   :kc        a hash by namespace: number of entries, bytes of their bodies, last put or use
 --   :ki:HASH   answers remembered with an entry: see records.lua
 -- A member is 16 bytes of the hash of the namespace's name, followed by the key. A head has the format, version, life,
--- creation time, update time, ttl (0: forever) and bytes of the body; then the lengths and the texts of the content type and
--- the encoding.
--- Expired entries remain in all keys except :k:HASH until they are purged.
+-- creation time, update time, ttl (0: forever) and bytes of the body; then the lengths of the content type and the
+-- encoding, then both strings. A life number identifies one existence of an entry. Expired entries remain in all keys
+-- except :k:HASH until they are purged.
 local USES, HEAD, COUNTS = '>I6I6I6', '>BI6c8I6I6I6I4', '>I6I6I6'
 local HEAD_AT, HEAD_BYTES = 19, 37
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
@@ -56,8 +56,8 @@ local function drop(k, member)
   count(k.counts, member, -1, -bytes, 0)
 end
 
--- Drops up to `limit` expired members, and returns their number. Call it after all commands that use memory. A purge
--- writes, and once a script has written, even a full Redis accepts such commands.
+-- Drops up to `limit` expired members, and returns their number. Call it after all commands that use memory: a full
+-- Redis must reject these commands, but accepts them once a script has written.
 local function purge(k, limit, ahead)
   local ended = call('ZRANGEBYSCORE', k.ends, '-inf', fmt('%.0f', now(ahead)), 'LIMIT', 0, limit)
   for _, member in ipairs(ended) do drop(k, member) end

@@ -1,7 +1,7 @@
 -- Reads the records of namespaces.
 -- KEYS: as in namespaces.lua. ARGV: 1 `ahead`, 2 `1` to record a use, then names.
--- Reply: for each namespace, its record or an empty string; and a time, or 0. Entries that were last put before this
---   time belonged to an earlier namespace of the same name, and have ended with it.
+-- Reply: for each namespace, two values: its record or an empty string; and a time or 0. Entries last put before that
+--   time belonged to an earlier namespace with the same name, and ended with that namespace.
 local k, ahead, reply = namespace_keys(), tonumber(ARGV[1]), {}
 for i = 3, #ARGV do
   local record = record_of(k, ARGV[i], ahead)

@@ -1,26 +1,28 @@
--- Namespaces, all in one slot:
---   names    a hash by name: creation time, whether entries have a default lifetime, and that lifetime. If the namespace
---            ends when idle, also the idle time and the end
+-- Namespaces. The keys for all namespaces are in one hash slot:
+--   names    a hash by name: creation time, whether entries have a default lifetime, and that lifetime. If the
+--            namespace ends when idle, also its idle time and the time of its end
 --   newest   a sorted set: creation time and name of each namespace, in byte order
---   idle     a sorted set: names of namespaces that end when idle, by end
---   ended    a sorted set: names of namespaces whose entries await deletion, by a time. Entries that were last put before
---            that time ended with the namespace. The time is half the idle time before the end, so that an entry put by a
---            node whose clock lags by less than that never seems to have ended
--- A process records at most one use per LATE milliseconds, so a namespace may end up to LATE milliseconds too late.
+--   idle     a sorted set: names of namespaces that end when idle, by the time of their end
+--   ended    a sorted set: names of ended namespaces whose entries await deletion, each with a cutoff time. Entries
+--            last put before the cutoff ended with the namespace. The cutoff is half the idle time before the end, so
+--            that an entry of a later namespace with this name is kept even if the clock of the entry's node lags
+-- A process records at most one use every LATE milliseconds. The end is therefore LATE milliseconds later than the idle
+-- time requires, so that unrecorded uses do not end a namespace too early.
 local RECORD_BYTES, IDLE_BYTES, IDLE, IDLE_AT, LATE = 13, 25, '>I6I6', 14, 2000
 
 local function namespace_keys()
   return {names = KEYS[1], newest = KEYS[2], idle = KEYS[3], ended = KEYS[4]}
 end
 
--- Removes a namespace from the lists. HDEL comes first, because it frees memory, and a full Redis accepts it.
+-- Removes a namespace. HDEL comes first, because a full Redis accepts HDEL, and then also the other commands of the
+-- script.
 local function close(k, name, record)
   call('HDEL', k.names, name)
   call('ZREM', k.newest, sub(record, 1, 6) .. name)
   call('ZREM', k.idle, name)
 end
 
--- Returns the record of a namespace, or false. Ends the namespace if its idle time has elapsed.
+-- Returns the record of a namespace, or false if it does not exist. Ends the namespace if its idle time has elapsed.
 local function record_of(k, name, ahead)
   local record = call('HGET', k.names, name)
   if not record or #record ~= IDLE_BYTES then return record end
@@ -32,7 +34,7 @@ local function record_of(k, name, ahead)
   return false
 end
 
--- Extends the lifetime of a namespace that is being used. Returns its record.
+-- Postpones the end of a namespace that is being used, if the namespace ends when idle. Returns its record.
 local function note_use(k, name, record, ahead)
   if #record ~= IDLE_BYTES then return record end
   local ttl, ends = unpack_(IDLE, record, IDLE_AT)

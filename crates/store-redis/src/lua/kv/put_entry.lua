@@ -1,10 +1,12 @@
 -- Puts an entry. The keys are described in entries.lua.
 -- KEYS: 1 entry, 2 heads, 3 members, 4 ends, 5 counts; with an idempotency key, 6 the remembered answers of the entry.
--- ARGV: 1 `ahead`, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 life for a new entry, 6 the entry, with room for
---   the numbers before its texts, so that the body is not copied, 7 bytes of the texts with their lengths, 8 time before
---   which entries ended with their namespace, 9 idempotency key or empty, 10 whether to remember a failed precondition.
--- Reply: `P`, replayed flag, version, life, end (0: never; -1: precondition failed), whether the entry exists; or a refusal
---   as in write.lua.
+-- ARGV: 1 `ahead`, 2 member, 3 precondition, 4 ttl in milliseconds or 0, 5 random life number for a new entry, 6 the
+--   entry: placeholders for the numbers that the script sets, so that it need not copy the body; content type and
+--   encoding, each with its length; the body; 7 size of content type and encoding with their lengths in bytes, 8
+--   cutoff: an entry last put before it ended with its namespace, 9 idempotency key or empty, 10 `1` to remember a
+--   failed precondition.
+-- Reply: `P`, replayed flag, version, life, end (0: never; -1: precondition failed), 1 if the entry exists; or a
+--   refusal as in write.lua.
 local entry, ahead, member, ttl = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local k = {heads = KEYS[2], members = KEYS[3], ends = KEYS[4], counts = KEYS[5]}
 local given, memory = recall(KEYS[6], ARGV[9], ahead, 'P')

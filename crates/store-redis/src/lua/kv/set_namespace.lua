@@ -1,8 +1,8 @@
 -- Creates a namespace unless it exists, and changes its settings.
 -- KEYS: 1 to 4 as in namespaces.lua; with an idempotency key, 5 the remembered answers.
--- ARGV: 1 `ahead`, 2 name, 3 default lifetime in milliseconds (0: forever), 4 idle time in milliseconds; for 3 and 4, `-`
---   means none, and empty means no change; 5 idempotency key or empty, 6 usage, which is returned unchanged and repeated by
---   a replay.
+-- ARGV: 1 `ahead`, 2 name, 3 default lifetime in milliseconds (0: forever), 4 idle time in milliseconds; for 3 and 4,
+--   `-` means none, and empty means no change; 5 idempotency key or empty, 6 usage of the namespace, which the script
+--   only adds to the reply, so that a replay returns the same usage.
 -- Reply: `N`, replayed flag, record and usage; or a refusal as in write.lua.
 local k, ahead, name = namespace_keys(), tonumber(ARGV[1]), ARGV[2]
 local given, memory = recall(KEYS[5], ARGV[5], ahead, 'N')

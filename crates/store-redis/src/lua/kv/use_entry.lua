@@ -1,5 +1,5 @@
--- Counts a use of an entry, and renews the lifetime if less than half of it is left. A plain read of the entry follows in
--- the same pipeline; its reply is valid only if this script replies 1.
+-- Counts a use of an entry, and renews its lifetime if less than half of the lifetime remains. The caller sends a plain
+-- read of the entry in the same pipeline. The result of that read is valid only if this script replies 1.
 -- KEYS: 1 entry, 2 ends, 3 counts. ARGV: 1 `ahead`, 2 member. Reply: 1, or 0 if the entry does not exist.
 local entry, ahead, member = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local left, at = call('PTTL', entry), now(ahead)

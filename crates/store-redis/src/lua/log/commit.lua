@@ -1,17 +1,17 @@
--- Stores a consumer's progress. Rejects the commit if the holder has lost its lease, or if events were erased since the
--- holder read the ledger.
--- KEYS: 1 pool of leases, 2 ledger, 3 pending events, 4 parked events, 5 parked events in order.
--- ARGV: 1 `ahead`, 2 slot, 3 holder, 4 number of erasures that the holder has seen, 5 maximum number of parked events; then
---   changes: `c` bucket position (move a cursor), `p` event record (make pending), `d` event (drop from pending), `k` event
---   record (park), `n` record (set the note).
--- Reply: 1 and the number of parked events dropped to stay below the maximum; or 0 if the commit was rejected or the
---   consumer is gone.
+-- Records how far a consumer has progressed through the event log. Rejects the commit if the caller does not hold the lease, or if
+-- events were erased after the caller read the consumer's ledger.
+-- KEYS: 1 pool of leases, 2 ledger, 3 pending events, 4 parked events, 5 order of the parked events.
+-- ARGV: 1 `ahead`, 2 number of the lease, 3 name of the caller, 4 number of erasures that the caller has seen, 5
+--   maximum number of parked events; then changes: `c` bucket position (move a cursor), `p` event record (make
+--   pending), `d` event (drop from pending), `k` event record (park), `n` record (set the note).
+-- Reply: 1 and the number of parked events dropped because they exceeded the maximum; or two zeros if the commit was
+--   rejected or the consumer does not exist.
 local expires, by = string.match(call('HGET', KEYS[1], 's' .. ARGV[2]) or '', '^(%d+) (.*)$')
 if by ~= ARGV[3] or tonumber(expires) <= now(tonumber(ARGV[1])) then return {0, 0} end
 if call('EXISTS', KEYS[2]) == 0 or (call('HGET', KEYS[2], 'erasures') or '0') ~= ARGV[4] then return {0, 0} end
--- a full Redis must accept this write, because handled events can then be deleted from the log
+-- a full Redis must accept a commit, because the log can then delete the handled events and so free memory
 write_even_when_full(KEYS[2])
--- Returns whether `position` is after `other`. A commit that arrives late, after a timeout, must not move a cursor back.
+-- Returns whether `position` is after `other`. Prevents a delayed commit from moving a cursor back.
 local function is_past(position, other)
   if not other then return true end
   local ms, n = string.match(position, '^(%d+)-(%d+)$')

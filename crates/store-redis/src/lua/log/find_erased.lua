@@ -1,9 +1,8 @@
--- Checks whether a part of a log has events of erased lives. If events at or after the first position were trimmed, the
--- reply is 1, because Redis may still hold their bytes in the log's oldest block.
--- KEYS: 1 log, 2 erased lives, 3 horizon.
--- ARGV: 1 first position (at the start of the log, a plain time in milliseconds), 2 maximum number of events, 3 maximum
---   number of bytes.
--- Reply: 1 if there was such an event, else 0; and the position to resume at, or nil at the end of the log.
+-- Checks whether a part of a log contains events of erased lives. Also replies 1 if events at or after the first
+-- position were trimmed, because Redis may still hold the bytes of trimmed events in the oldest node of the stream.
+-- KEYS: 1 log, 2 erased lives, 3 horizon (newest position that was deleted from the log).
+-- ARGV: 1 first position (in the first call, a time in milliseconds), 2 maximum number of events, 3 maximum bytes.
+-- Reply: 1 if there may be such an event, else 0; and the position at which to resume, or nil if the check is complete.
 local start, horizon = tonumber(ARGV[1]), call('GET', KEYS[3])
 if start and horizon and tonumber(string.match(horizon, '^%d+')) >= start then return {1} end
 local found = 0

@@ -3,11 +3,11 @@ local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local NAMED_MAX, NAMED_BYTES_MAX = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
--- The `traceparent` of the request, or empty. Scripts that log for a request set this variable.
+-- The `traceparent` of the request, or empty. Scripts that log events for a request set this variable.
 local trace = ''
 
--- Returns the next position of a log according to the shifted clock of tests. Before Redis 7, XADD cannot generate it
--- (`MS-*`).
+-- Returns the position for the next event when tests shift the clock by `ahead`. Computed here, because XADD cannot
+-- generate a position for a given time (`MS-*`) before Redis 7.
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')
@@ -15,12 +15,12 @@ local function next_position(log, ahead)
   return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
 end
 
--- Appends an event to a log. Returns the time of the event's position, which never decreases, even if the clock goes
--- back. The stream entry has two fields. `e` has type, flags, time, version, sequence, life, and the id of the thread,
--- or the text of a scope without a thread. `k` has the names of keys, or other data of the type; for a fork, the id and
--- version of the source. The name of the field `k` is followed by the trace of the request. Older server versions
--- ignore the trace. The events of expired threads have none. Flags: for a creation, 1 restored; for an update, 1
--- metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data lost, 3 erased.
+-- Appends an event to a log. Returns the time in the event's position, which never decreases, even if the clock goes
+-- back. The stream entry has two fields. Field `e` contains type, flags, time, version, sequence, life, and the id of
+-- the thread, or the scope as a string if it is not in a thread. The other field contains key names; for a fork, the id
+-- and version of the source; for other types, their data. Its name is `k`, followed by the request's trace, which older
+-- server versions ignore. Events of expired threads do not have a trace. Flags: for a creation, 1 restored; for an
+-- update, 1 metadata; for an end, 0 expired, 1 destroyed, 2 expired and its data lost, 3 erased.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local is_expiry = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
@@ -29,9 +29,9 @@ local function log_event(log, kind, flags, time, version, sequence, life, id, mo
 end
 
 -- Logs the creation of a thread's first life in fewer bytes. Used only while nothing listens to the log, because
--- earlier server versions cannot read this form. `e`: type, flags, life, packed id. The event has the time of its
--- position, version 1 and number 1. Returns false, and logs nothing, unless `time` is after all events of the log: two
--- threads can be created in the same millisecond, and the clock can go back.
+-- earlier server versions cannot read this form. Field `e` contains type, flags, life and packed id. The event has the
+-- time of its position, version 1 and sequence number 1. Returns false, and logs nothing, if the log has an event at or
+-- after `time`, because two threads were created in the same millisecond or the clock went back.
 local function log_first_life(log, time, life, id, more)
   local position = redis.pcall('XADD', log, fmt('%.0f-0', time), 'e', pack('>BBc8', FIRST, 0, life) .. pack_id(id),
     'k' .. trace, more)
@@ -42,7 +42,7 @@ local function id_of(key)
   return sub(key, find(key, '}:t:', 1, true) + 4)
 end
 
--- Returns the keys of `fields` as JSON strings separated by commas; `!` if there are too many keys to name.
+-- Returns the keys of `fields` as JSON strings separated by commas, or `!` if an event cannot contain that many keys.
 local function names(fields)
   local keys, seen, bytes = {}, {}, 0
   for _, f in ipairs(fields) do
@@ -54,11 +54,11 @@ local function names(fields)
   return table.concat(keys, ',')
 end
 
--- Offsets in the meta of a thread: the number of events so far, and the time until which changes are logged.
+-- Offsets in a thread's meta (field M): the number of events so far, and the time until which changes are logged.
 local EVENTS_AT, WATCHED_AT = 55, 59
 
--- Returns three values: the meta of a living thread or false; the TTL of the key; and the meta of a thread that has
--- expired but has not been ended yet.
+-- Returns three values: the meta of a living thread, or false; the TTL of the key; and, if the thread has expired but
+-- has not been ended yet, its meta.
 local function living(key, ahead)
   local left, m = call('PTTL', key), call('HGET', key, 'M')
   if not m then return false, left end
@@ -74,7 +74,7 @@ local function ended_at(m, left, ahead)
   return ends > 0 and math.min(at, ends) or at
 end
 
--- Returns the number of events that earlier lives of a thread logged, or 0 if the last life is no longer archived.
+-- Returns the number of events that earlier lives of a thread logged, or 0 if the last life does not have an archive.
 local function events_before(archive)
   local m = call('HGET', archive, 'M')
   return m and (unpack_('>I4', m, EVENTS_AT)) or 0
@@ -96,7 +96,7 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return fmt('%02x', byte(c)) end))
 end
 
--- The kinds of keys that a thread's scope can have, all in the thread's slot: see scope.lua.
+-- Parts of the names of the keys that store a thread's scope: see scope.lua. The keys are in the thread's hash slot.
 local SCOPE_KEY_KINDS = {':k:', ':y:', ':z:'}
 
 local function beside(thread, kind)
@@ -104,17 +104,18 @@ local function beside(thread, kind)
   return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
 end
 
--- A segment of a history: number, position of its first item, last replaced position, number of items, their bytes, time of
--- the replacement, expiry, and length of the summary's item ids. The ids follow, separated by spaces.
+-- The packed form of a segment (items that a compaction replaced): number, position of the first item, last replaced
+-- position, number and total bytes of the items, time of the replacement, expiry, and length of the ids of the summary
+-- items. These ids follow, separated by spaces.
 local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
--- The last compaction. It precedes the segments.
+-- The packed form of the last compaction, which precedes the segments.
 local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
--- Returns the segments of a scope's history in a table with functions. The functions are defined inside this function,
--- because each top-level function costs time in every call of a script.
+-- Returns the segments of a scope's history as a table that also contains functions. The functions are defined in this
+-- function, because each top-level function costs time in every call of a script.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
-  -- the last compaction: its number, its last position, and its number of new items
+  -- the last compaction: its number, the last position that it replaced, and the number of items that it added
   local segments = {list = {}, last = 0, through = 0, new = 0}
   if text ~= '' then segments.last, segments.through, segments.new = unpack_(SEGMENTS, text) end
   while at < #text do
@@ -124,7 +125,7 @@ local function segments_of(scope)
     g.ids = sub(text, at, at + bytes - 1)
     at, segments.list[#segments.list + 1] = at + bytes, g
   end
-  -- Returns the keys of a segment's items and of their ids. The segment is in the scope `of`, by default this scope.
+  -- Returns the key of a segment's items and the key of their ids. `of` is the segment's scope, by default this scope.
   function segments.keys(number, of)
     local base = of or scope
     local from = find(base, '}:k:', 1, true)
@@ -134,7 +135,7 @@ local function segments_of(scope)
   function segments.drop()
     for _, g in ipairs(segments.list) do call('UNLINK', segments.keys(g.number)) end
   end
-  -- Moves the items to another scope in the same slot. Returns the new keys and their expiry.
+  -- Moves the keys of all segments to another scope in the same hash slot. Returns each new key with its expiry.
   function segments.move(to)
     local moved = {}
     for _, g in ipairs(segments.list) do
@@ -151,7 +152,7 @@ local function segments_of(scope)
   return segments
 end
 
--- Deletes the checkpoints of a thread. Returns their numbers in order, separated by commas.
+-- Deletes the checkpoints of a thread. Returns their numbers in ascending order, separated by commas.
 local function drop_checkpoints(thread)
   local index = beside(thread, ':p:')
   local fields, numbers, keys = call('HKEYS', index), {}, {index}
@@ -165,7 +166,7 @@ local function drop_checkpoints(thread)
   return table.concat(numbers, ',')
 end
 
--- Deletes the scope and the checkpoints of a thread whose life is unknown.
+-- Deletes the scope and the checkpoints of a thread without checking to which life they belong.
 local function drop_scope(thread)
   segments_of(beside(thread, ':k:')).drop()
   local keys = {}
@@ -174,7 +175,7 @@ local function drop_scope(thread)
   drop_checkpoints(thread)
 end
 
--- Moves the scope of a thread next to the archive of the thread's life, and stores the scope's meta in the archive.
+-- Archives the scope of an ended thread: adds the life to the scope's key names, and the scope's meta to the archive.
 local function archive_scope(thread, archive, life, archive_ms)
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
@@ -204,13 +205,13 @@ local function archive_of(last, life)
   return last, call('HGET', last, 'M')
 end
 
--- Returns the maximum time for which data of a listed life can remain. The data is its archive, or the remembered
--- answers of a thread that continues with another owner or id. These answers expire within two days.
+-- Returns how long data of a life in the list of `list_ended` can remain. The data is the life's archive or, if the
+-- thread continues with another owner or id, remembered answers, which expire within two days.
 local function remains_ms(archive_ms) return math.max(archive_ms, 172800000) end
 
--- Lists a life that has ended, or whose owner or id has changed. With this list, an erasure finds the archive, the
--- remembered answers and the key names in the log. The list expires when none of these can exist any longer. Each
--- addition drops up to two lives without archives.
+-- Adds a life to an owner's list of lives that have ended or have changed their owner or id. An erasure uses the list
+-- to find the archives, remembered answers and logged key names of these lives. The list expires when none of that data
+-- can exist. Each call drops up to two old lives that do not have an archive.
 local function list_ended(thread, id, life, tag, ahead, archive_ms)
   archive_ms = remains_ms(archive_ms)
   local list = owned_key(thread, ':oa:', tag)
@@ -224,9 +225,9 @@ local function list_ended(thread, id, life, tag, ahead, archive_ms)
   if call('PTTL', list) < archive_ms + ahead then call('PEXPIRE', list, archive_ms + ahead) end
 end
 
--- Moves a thread's hash to the archive, and logs the end of the thread. Renames the archive of an earlier life. An
--- archive has the same time as its end event, so the oldest event in the log shows which archives the log still needs.
--- An erased thread leaves no archive.
+-- Ends a life: logs the end, and renames the thread's hash to the archive. First renames the archive of an earlier
+-- life, if any. An archive has the same time as its end event, so the oldest event in the log shows which archives
+-- readers of the log may need. An erased thread does not leave an archive.
 local function end_life(k, m, flags, ended, ahead, archive_ms)
   local id, life, version = id_of(k.thread), unpack_(LIFE, m, LIFE_AT)
   settle(k.thread)
@@ -237,7 +238,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
     unlist_owned(k.thread, id, tag)
   end
   if call('PTTL', k.thread) <= ahead then
-    -- the key still exists only if tests have shifted the clock; otherwise, it has expired
+    -- the data is lost: the key has expired, or tests have shifted the clock past its expiry
     call('UNLINK', k.thread)
     drop_scope(k.thread)
     log_event(k.log, DESTROYED, LOST, ended, 0, 0, NO_LIFE, id, '', ahead)
@@ -262,7 +263,7 @@ local function end_life(k, m, flags, ended, ahead, archive_ms)
   call('ZADD', k.archives, archived, id .. '-' .. hex(life))
 end
 
--- Adds a new life to the index. If the index already has the thread id, the data of an earlier life was lost.
+-- Adds a new life to the index. If the index already has the thread id, logs that an earlier life's data was lost.
 local function begin_life(k, deadline, ahead)
   local index, id = index_of(k.thread), id_of(k.thread)
   local lost = index.add(id, deadline)

@@ -1,4 +1,4 @@
--- Creates the ledger of a consumer unless it exists. KEYS: 1 ledger. ARGV: start positions of all buckets. Reply: 1.
+-- Creates the ledger of a consumer unless it exists. KEYS: 1 ledger. ARGV: start position for each bucket. Reply: 1.
 if call('EXISTS', KEYS[1]) == 0 then
   local fields = {}
   for i, position in ipairs(ARGV) do

@@ -1,11 +1,11 @@
--- Copies a part of a log, without the events of erased lives. After the last part, the copy replaces the log. The copy is
--- necessary because Redis only marks deleted stream entries and keeps their bytes. The horizon does not change, because
--- readers need not notice that these events are missing.
--- KEYS: 1 log, 2 copy, 3 maker of the copy, 4 erased lives.
--- ARGV: 1 maker, 2 first position, or `-` for the start, 3 maximum number of events, 4 maximum number of bytes, 5 lifetime
---   of the copy.
--- Reply: the position to resume at; 1 when done; 0 if another maker is copying, or if this part does not follow the previous
---   part.
+-- Copies a part of a log, except the events of erased lives. After the last part, the copy replaces the log. Deletions
+-- in place would not be enough, because Redis only marks deleted stream entries and keeps their bytes. The horizon does
+-- not change, because readers need not notice that these events are missing.
+-- KEYS: 1 log, 2 copy, 3 name of the process that makes the copy, 4 erased lives.
+-- ARGV: 1 name of the caller, 2 first position, or `-` for the start, 3 maximum number of events, 4 maximum number of
+--   bytes, 5 lifetime of the copy.
+-- Reply: the position at which the next call resumes; 1 if the copy has replaced the log; 0 if another process is
+--   copying, or if this part does not follow the previous part.
 local log, copy, name, from = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local by = call('GET', KEYS[3])
 if from == '-' then
@@ -26,7 +26,7 @@ if next then
   return next
 end
 
--- positions must never go backwards, even if the last event was left out
+-- keeps the log's last position, because positions must not decrease even if the last event was not copied
 local last
 local info = call('XINFO', 'STREAM', log)
 for i = 1, #info, 2 do

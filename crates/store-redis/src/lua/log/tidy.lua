@@ -1,15 +1,15 @@
--- Deletes events past their retention.
+-- Deletes the events of a log after their retention.
 -- KEYS: 1 log, 2 horizon, 3 archives.
 -- ARGV: 1 `ahead`, 2 retention of events, 3 maximum retention, 4 position of the slowest consumer or empty, 5 retention of
 --   archives, 6 maximum number of archives in the reply, 7 approximate maximum number of events to delete.
--- Reply: 1 if the log has more to delete, else 0; and archives past their retention that the log no longer needs.
+-- Reply: 1 if the log has more to delete, else 0; and expired archives that are older than all events in the log.
 local ahead, max_events = tonumber(ARGV[1]), tonumber(ARGV[7])
 -- positions cannot be negative
 local function position(ms) return fmt('%.0f-0', math.max(1, ms)) end
 local hard_ms = now(ahead) - tonumber(ARGV[3])
 local cut = position(now(ahead) - tonumber(ARGV[2]))
 if ARGV[4] ~= '' then
-  -- events that the slowest consumer has not handled are kept up to the maximum retention
+  -- events that the slowest consumer has not handled are deleted only after the maximum retention
   local ms, n = string.match(ARGV[4], '^(%d+)-(%d+)$')
   local slowest_ms = tonumber(ms)
   if slowest_ms < now(ahead) - tonumber(ARGV[2]) then
@@ -18,14 +18,14 @@ if ARGV[4] ~= '' then
 end
 local last, more = call('XREVRANGE', KEYS[1], '(' .. cut, '-', 'COUNT', 1)[1], 0
 if last then
-  -- deletes whole nodes of the stream, a few thousand events at a time, and then the rest
+  -- first deletes only whole stream nodes, up to `max_events` events; if few were deleted, deletes exactly up to `cut`
   if call('XTRIM', KEYS[1], 'MINID', '~', cut, 'LIMIT', max_events) > max_events / 2 then
     more = 1
   else
     call('XTRIM', KEYS[1], 'MINID', cut)
   end
-  -- The horizon is set even if some of these events remain, because concurrent readers must notice that they missed
-  -- events. It is set after the trim, because a full Redis rejects SET from a script that has not written yet.
+  -- The horizon is set even if some events up to it remain, because concurrent readers must notice that they missed
+  -- events. It is set after XTRIM, because a full Redis rejects SET from a script that has not written yet.
   call('SET', KEYS[2], last[1])
 end
 

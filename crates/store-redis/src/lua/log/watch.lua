@@ -1,13 +1,14 @@
 -- Starts logging the changes of a thread, even if the thread does not exist yet.
--- KEYS: 1 thread, 2 watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 `ahead`, 2 duration.
--- Reply: version, life, newest position of the log or nil, horizon, and meta of the scope or nil.
+-- KEYS: 1 thread, 2 key that exists during the watch, 3 log, 4 horizon, 5 scope of the thread. ARGV: 1 `ahead`, 2
+--   duration.
+-- Reply: version, life, newest position of the log or nil, newest deleted position, and meta of the scope or nil.
 local ahead, lasts = tonumber(ARGV[1]), tonumber(ARGV[2])
 local version, life, scope = 0, NO_LIFE, false
 local m = living(KEYS[1], ahead)
 if m then
   life, version = unpack_(LIFE, m, LIFE_AT)
   scope = call('HGET', KEYS[5], 'M')
-  -- a scope with a different life is left over from a life whose end was never noticed
+  -- a scope with a different life remains from an earlier life, because the end of that life was not noticed
   if scope and sub(scope, LIFE_AT, LIFE_END) ~= life then scope = false end
   if unpack_('>I6', m, WATCHED_AT) < now(ahead) + lasts then
     call('HSET', KEYS[1], 'M', sub(m, 1, WATCHED_AT - 1) .. pack('>I6', now(ahead) + lasts) .. sub(m, META_BYTES + 1))

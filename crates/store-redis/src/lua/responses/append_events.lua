@@ -1,8 +1,8 @@
--- Adds events to responses. A refusal or error for one response does not affect the others. The line `--+ outcome`
--- inserts a part of fast.lua.
--- KEYS: one or more responses. ARGV: for each, `ahead`, token, number of the first event, and the events, each after its
---   length.
--- Reply: for each response `K`, a refusal, or an error; as an array if there are several.
+-- Adds events to responses. A refusal or error for one response does not affect the other responses. A part of fast.lua
+-- is inserted after the line `--+ outcome`.
+-- KEYS: one or more responses. ARGV: for each response, `ahead`, token of its driver, sequence number of the first
+--   event, and the events, each preceded by its length.
+-- Reply: for each response, `K`, a refusal or an error; an array if there are several responses.
 local function append_events(key, ahead, token, first, packed)
   local r = open_response(key, ahead)
   if not r or r.has_ended or r.token ~= token then return {'R', 'turn_lost'} end
@@ -15,7 +15,7 @@ local function append_events(key, ahead, token, first, packed)
   end
   add_events(key, r, first, events, 1, #events)
   call('HSET', key, 'M', pack_response(r))
-  -- from now on, writes of entries and lease renewals also extend the expiry of the events
+  -- the first event creates the stream, so its expiry is set here; later steps and lease renewals extend the expiry
   if is_first then keep(key, r, ahead) end
   return {'K'}
 end

@@ -40,7 +40,7 @@ if floor ~= '' then
   local holder, ends, flags = '', 0, 0
   if turn then holder, ends, flags = unpack_(TURN, turn) end
   local other = last ~= '' and last ~= id and open_response(start .. ':u:' .. last, ahead)
-  -- a response that ended while its thread was being moved to another id could not release the turn
+  -- a response that ended while its thread was moved to another id may not have released the turn, so the turn is free
   local is_left = other and other.has_ended and other.turn == other.token and other.turn == holder
   if other and (other.has_ended or other.life ~= life) then other = nil end
   if floor ~= 't' then
@@ -69,7 +69,7 @@ r.token, r.lease, r.kept, r.due = token, now(ahead) + tonumber(ARGV[4]), tonumbe
 r.turn = floor == '' and NO_TURN or floor == 't' and token or floor
 settle_response(key, r)
 if is_new then
-  -- the key of an expired response can exist only with the shifted clock of tests
+  -- an expired response can still have a key only if tests have shifted the clock
   if call('EXISTS', key) == 1 then call('UNLINK', key, events_of(key)) end
   call('HSET', key, 'M', pack_response(r), 'S', ARGV[9], 'P', ARGV[7], 'Q', ARGV[10])
 else

@@ -1,4 +1,4 @@
--- Deletes a response that has ended. KEYS: 1 response. ARGV: 1 `ahead`. Reply: 1 if it was deleted, else 0.
+-- Deletes a response that has ended. KEYS: 1 response. ARGV: 1 `ahead`. Reply: 1 if the response was deleted, else 0.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local r = open_response(key, ahead)
 if not r or not r.has_ended then return 0 end

@@ -1,6 +1,6 @@
 -- Parts that are inserted into write_scope.lua for a write that is a step of a response.
 -- KEYS: as in write_scope.lua, then the response.
--- ARGV: as in write_scope.lua, then the channel, the arguments of `plan_step`, and their number plus one.
+-- ARGV: as in write_scope.lua, then the channel, the arguments for `plan_step`, and the number of these arguments + 1.
 -- Reply: as in write_scope.lua; or `J` and the outcome of an earlier attempt of the step; or a refusal.
 --+ keys
 local response = table.remove(KEYS)

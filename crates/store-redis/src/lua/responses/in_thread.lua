@@ -1,4 +1,4 @@
--- Parts that are inserted into write.lua, before those of appends.lua, for a write that ends a response.
+-- Parts that are inserted into write.lua, before the parts from appends.lua, for a write that ends a response.
 -- KEYS: as in write.lua, then the response. ARGV: as in write.lua, then the arguments that in_scope.lua appends.
 -- Reply: as in write.lua; or `J` and the answer of a response that has already ended; or a refusal.
 --+ items

@@ -1,6 +1,6 @@
 -- A response is one hash:
---   M          meta: ended (1), token of the driver, end of the driver's lease, token of the thread's turn (the driver's if
---              the driver took the turn, zeros for no turn), number of entries, number of the next event, life of
+--   M          meta: ended (1), token of the driver, end of the driver's lease, token of the thread's turn (the driver's
+--              token if the driver took the turn, zeros for no turn), number of entries, number of the next event, life of
 --              the thread, retention, and delay from the last write until the response is due
 --   S          scope as text
 --   P          fingerprint of the request
@@ -15,7 +15,7 @@
 --   :ul:LIFE   responses of a thread's life by latest deletion time, so that an erasure finds them
 local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
 local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
--- Maximum number of responses that one script drops from the list of a life.
+-- Maximum number of expired responses that one script removes from the list of a life's responses.
 local FORGOTTEN_MAX = 10
 
 local function start_of(key) return sub(key, 1, find(key, '}:u:', 1, true)) end
@@ -37,13 +37,13 @@ local function pack_response(r)
   return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
 end
 
--- Fails before anything is written if the slot is migrating: see `settle`.
+-- Fails if the hash slot of a response is migrating. Call this function before any change: see `settle`.
 local function settle_response(key, r)
   settle(key)
   call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
 end
 
--- Renews the expiry of a response and of its events, and updates the lists.
+-- Renews the expiry of a response and of its events, and updates the lists that contain the response.
 local function keep(key, r, ahead)
   call('PEXPIRE', key, r.kept + ahead)
   local due = start_of(key) .. ':ud'
@@ -61,15 +61,15 @@ local function keep(key, r, ahead)
   if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
 end
 
--- Returns whether a response belongs to a scope. With `thread`, the scope is that of the thread, and the caller must
--- also compare the thread's life. Otherwise, the scope is the one with the text `scope`.
+-- Returns whether a response belongs to a scope. With `thread`, the scope is the scope of that thread, and the caller
+-- must also compare the thread's life. Without `thread`, the scope is given as the string `scope`.
 local function is_in(key, r, scope, thread)
   if thread then return r.life ~= NO_LIFE end
   return r.life == NO_LIFE and call('HGET', key, 'S') == scope
 end
 
 -- Returns a refusal if the driver with `token` may not write to a response, else nil. A call that ends the response may
--- pass '' to act for any driver. `m` is the meta of the response's thread, if it is alive.
+-- pass '' to act for any driver. `m` is the meta of the response's thread, if the thread is alive.
 local function driver_refusal(r, token, thread, m)
   if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
   if not thread then return nil end
@@ -79,7 +79,7 @@ local function driver_refusal(r, token, thread, m)
   end
 end
 
--- Adds the events from index `from` to `to`, numbered from `first`. Skips events whose numbers already exist.
+-- Adds `events[from]` to `events[to]` with sequence numbers from `first`. Skips events that already exist.
 local function add_events(key, r, first, events, from, to)
   for i = from, to do
     local number = first + i - from
@@ -88,8 +88,8 @@ local function add_events(key, r, first, events, from, to)
   r.next_event = math.max(r.next_event, first + to - from + 1)
 end
 
--- Removes the arguments of a step from the end of `args`: see in_scope.lua. Returns the arguments of `plan_step`, and the
--- channel.
+-- Removes the arguments for a step of a response from the end of `args`: see in_scope.lua. Returns the arguments for
+-- `plan_step`, and the channel.
 local function take_step(args)
   local step, last = {}, #args
   for j = last - tonumber(args[last]) + 1, last - 1 do step[#step + 1] = args[j] end
@@ -100,16 +100,16 @@ end
 
 local function is_end(args) return args[5] ~= '' end
 
--- Checks a step of a response: an entry, or the end.
--- `args`: token of the driver, or empty for any driver at the end; scope; number of the entry, or at the end the number
--- of entries; the entry or the answer; at the end, the retention of the response and of its events, otherwise two empty
--- arguments; number of the first event; events.
+-- Checks a step of a response. A step either adds an entry or ends the response.
+-- `args`: token of the driver, or empty if any driver may end the response; scope; number of the entry, or for an end
+-- the number of entries; the entry, or for an end the answer; for an end, the retention of the response and the
+-- retention of its events, otherwise two empty arguments; sequence number of the first event; events.
 -- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and the thread if it still exists.
 local function plan_step(key, thread, m, args, ahead)
   local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
   if r and not is_in(key, r, args[2], thread) then return {'R', 'turn_lost'} end
-  -- a response whose thread is gone can only be ended, and only by a request that writes nothing else
+  -- if the thread does not exist, the response can only be ended, and only by a request without any other write
   if ends and thread and not (m and r and sub(m, LIFE_AT, LIFE_END) == r.life) and args.is_alone then thread = nil end
   local refusal = driver_refusal(r, args[1], thread, m)
   if refusal then return refusal end
@@ -143,7 +143,7 @@ local function do_step(key, thread, r, args, channel, ahead)
     end
   end
   r.has_ended = true
-  -- without a thread, an erasure cannot find the response, so the response must not live longer than before
+  -- an erasure does not find the responses of a missing thread, so the retention of such a response must not increase
   r.kept = (thread or r.life == NO_LIFE) and tonumber(args[5]) or math.min(r.kept, tonumber(args[5]))
   call('HSET', key, 'R', args[4], 'M', pack_response(r))
   call('PEXPIRE', events_of(key), math.min(r.kept, tonumber(args[6])) + ahead)

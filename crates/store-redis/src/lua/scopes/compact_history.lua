@@ -1,6 +1,6 @@
--- Replaces the oldest items of a thread's history with a few new items. A stream accepts no entries in its middle, so the
--- old stream becomes a segment, and the new items and all later items go to a new stream. The cost grows with the number of
--- later items, not with the number of replaced items.
+-- Replaces the oldest items of a thread's history with a few new items. Redis cannot insert entries into the middle of
+-- a stream, so the old stream becomes a segment, and the new items and all later items go to a new stream. The cost
+-- grows with the number of later items, not with the number of replaced items.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 thread.
 -- ARGV: 1 packed: `ahead`, last position to replace, number of items up to that position, retention, maximum bytes of the
 --   history and of all segments, maximum number of later items, maximum number of segments; 2 `access`, 3 turn token or
@@ -23,8 +23,8 @@ if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 local later = call('XRANGE', k.history, fmt('%.0f-0', through + 1), '+', 'COUNT', max_later + 1)
 if #later > max_later then return {'R', 'too_many_later_items'} end
 local segments, new, before = living_segments(k, s, ahead), (#ARGV - 4) / 3, s.items - #later
--- if another compaction replaced the same prefix, `count` no longer matches; `is_same` covers a compaction that added
--- as many items as it replaced
+-- If another compaction has replaced the same items, `count` usually differs from the number of items. `is_same`
+-- detects a compaction that added as many items as it replaced.
 local is_same = through == segments.through and new == segments.new and count == new
 if through >= s.next or before ~= count or new > before or is_same then return {'R', 'prefix_changed', before} end
 local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0, known = {},
@@ -40,7 +40,7 @@ if bytes + plan.added > max_bytes then return {'R', 'history_too_large', bytes +
 
 settle(k.scope)
 s.version, s.updated = s.version + 1, now(ahead)
--- this write comes first, because a full Redis rejects it before anything has changed
+-- if Redis is full, this first write fails before the script has changed anything
 call('HSET', k.scope, 'M', pack_scope(s))
 for from = 1, #ids, 1000 do
   local found = call('HMGET', k.ids, unpack(ids, from, math.min(from + 999, #ids)))
@@ -52,7 +52,7 @@ local segment = {number = segments.last + 1, first = s.first, through = through,
   made = now(ahead), ends = now(ahead) + keep, ids = table.concat(names, ' ')}
 segments.last, segments.through, segments.new = segment.number, through, new
 local is_kept, dropped = keep > 0 and segment.bytes <= max_bytes, 0
--- a segment expires no later than the segment that contains its summary
+-- an older segment expires no later than the segment that contains its summary
 segments.cut(through, is_kept and segment.ends or 0)
 if is_kept then
   local its_stream, its_ids = segments.keys(segment.number)

@@ -1,7 +1,7 @@
 -- Ends a scope and deletes its contents.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 the thread of the scope, if any.
 -- ARGV: 1 `ahead`, 2 expected version or empty, 3 turn token or empty, 4 `access`, 5 idempotency key or empty.
--- Reply: `E`, replayed flag, 1 if the scope existed; or a refusal.
+-- Reply: `E`, replayed flag, 1 if the scope existed, else 0; or a refusal.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local thread, s, is_over, refusal = open_scope(k, ahead, false, ARGV[4])

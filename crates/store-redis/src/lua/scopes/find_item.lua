@@ -1,6 +1,6 @@
 -- Finds an item by id.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any. ARGV: 1 `ahead`, 2 `access`, 3 id.
--- Reply: nil; a refusal; or the item's position, and 1 if the item was removed.
+-- Reply: nil; a refusal; or the item's position, and 1 if the item was removed, else 0.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 local _, s, _, refusal = open_scope(k, ahead, true, ARGV[2])

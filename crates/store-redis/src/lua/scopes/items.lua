@@ -1,4 +1,4 @@
--- Maximum number of removed items that the field `G` records, and the sizes in bytes of each record and its digest.
+-- Maximum number of removed items with a record in field `G`; size in bytes of a record, and of the digest in a record.
 local REMOVALS_MAX, REMOVAL_BYTES, DIGEST_BYTES = 256, 14, 8
 
 local function position_of(item) return tonumber(string.match(item[1], '^%d+')) end
@@ -18,10 +18,10 @@ local function record_removed(key, ids, positions)
   call('HSET', key, 'G', sub(table.concat(removed), -REMOVAL_BYTES * REMOVALS_MAX))
 end
 
--- Returns the former position of a removed item, or nil if it is not recorded.
+-- Returns the former position of a removed item, or nil if field `G` does not have a record of the item.
 local function removed_position(key, id)
   local removed, digest = call('HGET', key, 'G') or '', digest_of(id)
-  -- newest first, because an id may have been removed more than once
+  -- searches the newest record first, because an id may have been removed more than once
   for at = #removed - REMOVAL_BYTES + 1, 1, -REMOVAL_BYTES do
     if sub(removed, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', removed, at + DIGEST_BYTES)) end
   end

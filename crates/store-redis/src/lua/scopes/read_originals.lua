@@ -1,8 +1,8 @@
--- Reads items that compactions replaced.
+-- Reads original items, which compactions have replaced.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged, 4 number of the segment, or 0 for the whole history
 --   with originals instead of summaries, 5 `f` forwards or `b` backwards, 6 start position, 7 maximum number of items.
--- Reply: nil; a refusal; or meta, 1 if the segment exists, and the items.
+-- Reply: nil; a refusal; or meta, 1 if the segment exists, else 0, and the items.
 local ahead, number, limit = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[7])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 if ARGV[3] == 'g' then check_writable(k.scope) end
@@ -24,7 +24,7 @@ if number == 0 then parts[#parts + 1] = {key = k.history, first = s.first} end
 local items = {}
 for j = 1, #parts do
   local part, at = parts[forwards and j or #parts + 1 - j], ARGV[6]
-  -- without this check, Redis would walk the whole stream to find that no entry precedes the first one
+  -- `from >= part.first` avoids a slow search: if no entry precedes `from`, Redis would scan the whole stream
   while #items < limit and (forwards or from >= part.first) do
     local portion = limit - #items
     local found = call(forwards and 'XRANGE' or 'XREVRANGE', part.key, at, forwards and '+' or '-', 'COUNT', portion)

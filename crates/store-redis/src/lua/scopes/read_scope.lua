@@ -18,8 +18,8 @@ if ARGV[2] == 'k' then
     if byte(f) == 107 and not is_expired(s, f) then keys[#keys + 1] = sub(f, 2) end
   end
 end
--- Each read must report the same fixed end, to the millisecond. The sum of PTTL and TIME varies, because PTTL uses the
--- time at which the script started, and TIME the current time. Redis 7 reports the end itself.
+-- Every read must report the same fixed end, to the millisecond. A sum of TIME and PTTL varies, because PTTL uses the
+-- time at which the script started, but TIME uses the current time. Redis 7 reports the end directly (PEXPIRETIME).
 local at = now(ahead)
 if s.ttl == 0 and s.left and s.left >= 0 then
   local ends = redis.pcall('PEXPIRETIME', k.scope)

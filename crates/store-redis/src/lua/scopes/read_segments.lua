@@ -1,8 +1,8 @@
 -- Lists the segments of a history.
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 the thread of the scope, if any.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged.
--- Reply: nil; a refusal; or for each segment, oldest first: number, first position, last position, number of items, their
---   bytes, time of the replacement, expiry, and ids of the summary, separated by spaces.
+-- Reply: nil; a refusal; or for each segment, oldest first: number, first position, last position, number of items,
+--   size of the items in bytes, time of the replacement, expiry, and ids of the summary items, separated by spaces.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
 if ARGV[3] == 'g' then check_writable(k.scope) end

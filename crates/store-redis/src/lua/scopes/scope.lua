@@ -6,23 +6,23 @@
 --   kKEY       a value
 --   xKEY       the expiry of a value, if it has one
 --   T, R       the task list as JSON, and the record, if any
---   U          in a scope without a thread, the running response, or the last one
---   G          the last items that were removed or dropped, except by a clear, newest last: the first 8 bytes of the SHA-1
---              of the id, and the position (6 bytes)
---   S          the last compaction, and each segment that is kept, oldest first: see log.lua
+--   U          in a scope without a thread, the id of the running response, or of the last response
+--   G          records of the last removed or dropped (but not cleared) items, newest last: first 8 bytes of the SHA-1
+--              of the item's id, and its position (6 bytes)
+--   S          the last compaction, and each stored segment, oldest first: see log.lua
 -- Keys of a scope, all in one slot. NAME is the id of the scope's thread, or a digest:
 --   :k:NAME    the scope
 --   :y:NAME    the history: a stream of POSITION-0 with `t` time, `i` id, `v` value
 --   :z:NAME    the ids of the history: position (6 bytes) and fingerprint of the value
 --   :s:NAME:N  the items that compaction N replaced, a stream like the history, and :si:NAME:N their ids; both expire
 --   :j:NAME    the remembered answers: see records.lua
--- The scope of a thread has no TTL of its own: it has the life of the thread, and ends with the thread.
+-- The scope of a thread does not have a TTL. It has the same life as the thread, and ends with the thread.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
 local SEALED, SCOPE_BYTES, GAPS = 1, 75, '>I6'
--- Maximum number of items that one script drops. An item takes about 4 us, and one large new item can displace a
--- hundred thousand small ones.
+-- Maximum number of items that one script drops. Limited, because each item takes about 4 us, and one large new item
+-- can displace a hundred thousand small items.
 local DROPPED_MAX = 1000
--- Maximum total size in bytes of the items that one write removes. A single larger item can also be removed.
+-- Maximum total size in bytes of the items that one write removes. A larger item can be removed alone.
 local REMOVED_BYTES_MAX = 1048576
 
 local function pack_scope(s)
@@ -31,7 +31,7 @@ local function pack_scope(s)
     s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
--- Deletes expired keys. While Redis rejects writes, `s.expired` collects the keys instead, so that reads skip them.
+-- Deletes expired keys. If Redis rejects writes, adds these keys to `s.expired` instead, so that reads skip them.
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
@@ -77,7 +77,7 @@ local function new_scope(life, ttl, ahead)
 end
 
 -- Opens a scope. If `is_use`, also extends its lifetime. Returns four values: the meta of the thread if `k.thread` is
--- given; the scope or nil; whether the keys hold an ended scope; a refusal if the caller may not use the thread.
+-- given; the scope or nil; whether the keys contain an ended scope; a refusal if the caller may not use the thread.
 local function open_scope(k, ahead, is_use, access)
   local thread
   if k.thread then
@@ -90,7 +90,7 @@ local function open_scope(k, ahead, is_use, access)
   if not m then return thread, nil, false end
   local s = unpack_scope(m)
   if thread then
-    -- a scope with a different life is left over from a life whose end was never noticed
+    -- a scope with a different life remains from an earlier life, because the end of that life was not noticed
     if sub(thread, LIFE_AT, LIFE_END) ~= s.life then return thread, nil, true end
   else
     local left = call('PTTL', k.scope)
@@ -112,9 +112,9 @@ local function oldest_position(history, s, from)
   return oldest and position_of(oldest) or s.next
 end
 
--- Finds the oldest items that have at least `bytes` in total, except items with ids in `gone`. Returns their ids,
--- positions and bytes, the position after them, and whether they are enough. Reads start with one item and grow,
--- because one old item usually makes enough room, and an item can be large.
+-- Finds the oldest items with a total size of at least `bytes`, without the items in `gone`. Returns their ids,
+-- positions and size, the position after the last of them, and whether the size is enough. Reads one item first and
+-- then more at a time, because one old item usually makes enough room, and an item can be large.
 local function oldest_items(history, s, bytes, gone)
   local found, portion = {ids = {}, positions = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < DROPPED_MAX do
@@ -145,7 +145,8 @@ local function drop_items(k, s, found, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Returns the newest items, newest first: up to `limit` items and REMOVED_BYTES_MAX bytes, but at least one item.
+-- Returns a history's newest items, newest first: up to `limit` items and REMOVED_BYTES_MAX bytes, but at least one
+-- item.
 local function newest_items(history, limit)
   local found, bytes, up_to, portion = {}, 0, '+', 1
   while #found < limit do
@@ -182,10 +183,10 @@ local function remove_items(k, s, items, ahead)
   if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
--- Plans to append an item. Fields of `plan`: `next`, the position of the item; `ids`, the key of the ids unless the history
--- is new; `originals`, the keys of the ids of original items; `gone`, the ids that the write removes. Fields for the items
--- planned so far: `new`, the items to add; `added`, their bytes; `known`, their position and fingerprint by id; `positions`,
--- the answers as `position repeated`.
+-- Plans to append an item. Fields of `plan`: `next`, the position of the item; `ids`, the key of the history's ids, or
+-- nil for a new history; `originals`, the keys of the ids of replaced items; `gone`, the ids that the write removes.
+-- Fields for the items planned so far: `new`, the items to add; `added`, their bytes; `known`, the position and
+-- fingerprint of each item by id; `positions`, the answers as `position repeated`.
 local function plan_item(plan, id, value, fingerprint)
   local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
   for _, key in ipairs(plan.originals) do old = old or not plan.gone[id] and call('HGET', key, id) end
@@ -201,8 +202,8 @@ local function plan_item(plan, id, value, fingerprint)
   end
 end
 
--- Returns a refusal if the items of `plan` do not fit into a history of `bytes`. Otherwise returns the oldest items that
--- must be dropped, if any.
+-- Returns a refusal if the new items in `plan` cannot fit into the history, which has `bytes` bytes. Otherwise returns
+-- nil and, if items must be dropped to make room, the oldest items.
 local function make_room(k, s, plan, bytes, max_bytes, drops_oldest)
   if plan.added > 0 and (drops_oldest and plan.added or bytes + plan.added) > max_bytes then
     return {'R', 'history_too_large', bytes + plan.added, bytes}

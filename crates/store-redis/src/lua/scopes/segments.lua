@@ -1,7 +1,7 @@
 -- Flag of a scope whose history may have segments.
 local SEGMENTED = 2
 
--- Returns the segments that have not expired, with functions for scripts that have read the scope.
+-- Returns the unexpired segments of a history, with more functions than `segments_of` returns. `s` is the opened scope.
 local function living_segments(k, s, ahead)
   local segments, living = segments_of(k.scope), {}
   for _, g in ipairs(segments.list) do
@@ -16,8 +16,8 @@ local function living_segments(k, s, ahead)
     end
     return keys
   end
-  -- Stores the segments that are still needed, and deletes the others. A segment is needed while an item of its summary
-  -- exists in the history or in a newer segment.
+  -- Stores the segments that are needed, and deletes all other segments. A segment is needed while an item of its
+  -- summary exists in the history or in a newer segment.
   function segments.put()
     local kept, id_keys, parts = {}, {k.ids}, {}
     for j = #segments.list, 1, -1 do
@@ -49,7 +49,7 @@ local function living_segments(k, s, ahead)
     segments.list = {}
     segments.put()
   end
-  -- Adds a segment, and drops the oldest segments that exceed `max_count` or `max_bytes`. Returns how many were dropped.
+  -- Adds a segment, and drops the oldest segments that exceed `max_count` or `max_bytes`. Returns the number dropped.
   function segments.add(segment, max_count, max_bytes)
     local list, bytes, dropped = segments.list, segment.bytes, 0
     for _, g in ipairs(list) do bytes = bytes + g.bytes end
@@ -61,7 +61,7 @@ local function living_segments(k, s, ahead)
     end
     return dropped
   end
-  -- Makes segments whose summary has an item at or before `through` expire no later than `ends`, or now if `ends` is 0.
+  -- Makes a segment expire no later than `ends` (0: now) if its summary has an item at or before position `through`.
   function segments.cut(through, ends)
     local list = segments.list
     segments.list = {}
@@ -74,7 +74,7 @@ local function living_segments(k, s, ahead)
       if g.ends > 0 then segments.list[#segments.list + 1] = g end
     end
   end
-  -- Returns an original item, its segment, and the keys of the segment's ids and items; or nil.
+  -- Finds an original item by id. Returns the item, its segment, and the keys of the segment's ids and items; or nil.
   function segments.find(id)
     for _, g in ipairs(segments.list) do
       local stream, ids = segments.keys(g.number)

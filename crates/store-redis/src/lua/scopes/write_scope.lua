@@ -2,8 +2,8 @@
 -- KEYS: 1 scope, 2 history, 3 ids of the history, 4 remembered answers, 5 log, 6 the thread of the scope, if any.
 -- ARGV:
 --   1 packed: ahead, life for a new scope, lifetime after a use (0: no extension), new lifetime (0: unchanged), maximum
---     bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates the scope, 2 requires it, 4 clears the
---     history, 8 is the last write, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets
+--     bytes of values, maximum keys, maximum bytes of the history, flags: 1 creates, 2 requires the scope, 4 clears the
+--     history, 8 ends writes, 16 drops the oldest items to make room, 32 logs all changes, 64 only adds items and sets
 --     absent keys
 --   2 precondition and 3 idempotency key, both as in write.lua
 --   4 scope as text
@@ -54,8 +54,8 @@ if ARGV[8] ~= '' then
 end
 if ARGV[6] ~= '' and ARGV[6] ~= pack('>I6', s.tasks) .. its_life then return {'R', 'changed'} end
 
--- Fields of an entry: `exists`, whether the key exists; `stored`, whether the hash has the field; `text`, the text to
--- write; `expires` (0: never; nil: unchanged).
+-- Fields of an entry: `exists`, whether the key exists; `stored`, whether the hash has the field; `text`, the value to
+-- write; `expires`, the time of its expiry (0: never; nil: unchanged).
 local entries, order, cleared = {}, {}, false
 local answers = {}
 
@@ -124,7 +124,7 @@ end
 if s.bytes > max_bytes then return {'R', 'kv_too_large', s.bytes} end
 if s.keys > max_keys then return {'R', 'too_many_keys'} end
 
--- Returns the keys as JSON strings separated by commas; `!` if there are too many keys to name.
+-- Returns the keys as JSON strings separated by commas, or `!` if an event cannot contain that many keys.
 local function key_names(keys)
   local named, seen, bytes = {}, {}, 0
   for _, key in ipairs(keys) do
@@ -138,7 +138,7 @@ local function key_names(keys)
 end
 
 local takes_newest = sub(ARGV[11], 1, 1) == 'N'
--- items to remove one by one, their ids, and the original item
+-- history items to remove, all ids to remove, the history's size after the removal, and the original item to remove
 local removed, gone_ids, history, original = {}, {}, has(4) and 0 or s.history, nil
 if exists and takes_newest then
   removed = newest_items(k.history, tonumber(sub(ARGV[11], 2)))
@@ -201,14 +201,14 @@ if not is_change then
 end
 if room_refusal then return room_refusal end
 
--- additions come first, because a full Redis rejects them only until the script has written
+-- if the write adds data, it begins with a command that uses memory, so that a full Redis rejects it before any change
 local adds = adds_keys or #plan.new > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
 if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or removes) then call('HSET', k.scope, 'M', pack_scope(s)) end
 if is_over then segments_of(k.scope).drop() end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
--- moves a thread to the top of its owner's list at most once a second
+-- moves the thread to the top of its owner's list, but at most once per second
 if thread and #thread > META_BYTES and #plan.new > 0
   and now(ahead) >= unpack_(WRITTEN, thread, WRITTEN_AT) + MOVES_AFTER_MS then
   move_owned(k.thread, sub(thread, META_BYTES + 1), (unpack_(WRITTEN, thread, WRITTEN_AT)), ahead)

@@ -1,6 +1,6 @@
--- Changes to arrays in write.lua. Pushes are applied together at the end, so the cost grows with the size of the change, not
--- of the array. A chunked array is represented by its header as a table (see prelude.lua), with an additional field
--- `written`: the chunks that are new or changed.
+-- Changes arrays for write.lua. Pushes are applied together at the end, so the cost grows with the size of the change,
+-- not with the size of the array. A chunked array is represented by a table with its header (see prelude.lua). The
+-- additional field `written` has the new and changed chunks.
 local STEP = 30
 
 local function count_elements(text)
@@ -9,9 +9,9 @@ local function count_elements(text)
   return count
 end
 
--- Returns the start of the element that is `many` elements after the one at `at`. If `many` is less than STEP, returns
--- nil if there is no such element. Otherwise, the element must exist. Searching for STEP elements at once halves the
--- time for one-byte elements.
+-- Returns the offset of the element that is `many` elements after the element at offset `at`. If `many` is less than
+-- STEP, returns nil if that element does not exist. For a larger `many`, the element must exist. Searching for STEP
+-- elements at once halves the time for one-byte elements.
 local function element_after(text, at, many)
   if many >= STEP then
     local steps, _, last = string.rep('\n[^\n]*', STEP), nil, nil
@@ -28,8 +28,8 @@ local function chunk(key, a, n)
   return a.written[n] or call('HGET', key, chunk_name(a.id, n))
 end
 
--- Returns the number of elements in the head chunk. Computes the number from the ordinal of the next chunk, and returns nil
--- if the next chunk is oversized.
+-- Returns the number of elements in the head chunk (the first chunk). Computes the number from the ordinal in the next
+-- chunk. If the next chunk is oversized, counts the elements instead of reading that chunk.
 local function held_by_head(key, a)
   if a.head == a.tail then return a.next - a.first end
   local following = a.written[a.head + 1]
@@ -49,7 +49,7 @@ local function drop_head(a, size, many)
   a.skip = #fmt('%.0f', a.first)
 end
 
--- Cuts elements off the head chunk, up to offset `cut`. Rewrites a chunk that has lost more than half of its bytes.
+-- Cuts the oldest `many` elements off the head chunk, up to offset `cut`. Rewrites the chunk if `cut` is large.
 local function cut_head(a, text, many, cut)
   a.bytes, a.first, a.skip = a.bytes - (cut - a.skip), a.first + many, cut
   if cut > CHUNK_BYTES / 2 then
@@ -66,11 +66,11 @@ local function drop_oldest(key, a, many)
     local text = a.written[a.head]
     local size = text and #text or call('HSTRLEN', key, chunk_name(a.id, a.head))
     if size > CHUNK_BYTES then
-      -- an oversized chunk holds a single element, and can be dropped without being read
+      -- an oversized chunk contains a single element, so the script can drop the chunk without reading it
       drop_head(a, size, 1)
       many = many - 1
     else
-      -- for only a few elements, counting the whole chunk would cost more than it saves
+      -- if only a few elements must be dropped, counting the elements of the whole chunk would cost more than it saves
       local held = many >= STEP and held_by_head(key, a)
       local position
       if not held or many < held then
@@ -85,7 +85,7 @@ local function drop_oldest(key, a, many)
   end
 end
 
--- Removes and returns the `many` newest elements, each after a line feed. The array must be longer than `many`.
+-- Removes and returns the `many` newest elements, each preceded by a line feed. The array must be longer than `many`.
 local function take_newest(key, a, many)
   local parts = {}
   while many > 0 do
@@ -125,7 +125,7 @@ local function append(key, a, elements, from)
   if parts then a.written[a.tail] = table.concat(parts, '\n') end
 end
 
--- Returns the text of an array that is small enough for one field.
+-- Returns an array in the form for a single field. The array must be small enough for that field.
 local function plain(key, a)
   local parts = {'['}
   for n = a.head, a.tail do

@@ -1,6 +1,6 @@
 -- Opens a living thread for a script other than write.lua. Checks the same conditions as write.lua, in the same order.
--- Returns four values: the meta or nil; if nil, a refusal, an earlier answer, or nil if there is no thread; the
--- argument for `remember`; and the remaining lifetime.
+-- Returns four values: the meta, or nil; if nil, a refusal or an earlier answer (or nil if the thread does not exist);
+-- the argument for `remember`; and the remaining lifetime.
 local function open_thread(key, answers, kind, ahead, access, idempotency, precondition, token)
   local m, left, dead = living(key, ahead)
   local refusal = owner_refusal(m, access)

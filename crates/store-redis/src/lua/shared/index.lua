@@ -1,5 +1,5 @@
 -- The threads of a bucket, sorted by id, each with the time of its next check in whole seconds. A small sorted set
--- needs a fifth as much memory per member as a large one. The threads are therefore in groups of up to GROUP_SIZE
+-- needs a fifth as much memory per member as a large sorted set, so the threads are in groups of up to GROUP_SIZE
 -- consecutive ids. The first group has an empty name; any other group is named after its lowest possible id.
 --   :g         names of all groups but the first, sorted
 --   :gx        the same names by a time that is no later than the earliest check of the group
@@ -7,8 +7,8 @@
 -- Earlier server versions kept all threads of a bucket in two sets: `:d` by the time of the next check, and `:n` by id.
 local GROUP_SIZE, RANDOM_ID_BYTES = 128, 37
 
--- Returns an id in the form that groups store: a random id as 16 bytes, any other id unchanged. No unchanged id can be
--- mistaken for a packed one, because every id has at least 32 bytes.
+-- Returns an id in the form that groups store: a random id as 16 bytes, any other id unchanged. An unchanged id cannot
+-- be mistaken for a packed id, because every id has at least 32 bytes.
 local function pack_id(id)
   if #id == RANDOM_ID_BYTES and find(id, '^thrd_[0-9a-f]+$') then
     return pack('>I4I4I4I4', tonumber(sub(id, 6, 13), 16), tonumber(sub(id, 14, 21), 16), tonumber(sub(id, 22, 29), 16),
@@ -32,7 +32,7 @@ local function index_at(start)
     return call('ZREVRANGEBYLEX', start .. 'g', '[' .. id, '-', 'LIMIT', 0, 1)[1] or ''
   end
 
-  -- Moves the upper half of a full group to a new group. Redis sorts the ids, because Lua compares text by locale.
+  -- Moves the upper half of a full group to a new group. Redis sorts the ids, because Lua compares strings by locale.
   local function split(group)
     local members, by_id, checks, sorting = call('ZRANGE', group, 0, -1, 'WITHSCORES'), {}, {}, start .. 'gs'
     for i = 1, #members, 2 do
@@ -55,7 +55,7 @@ local function index_at(start)
     call('ZREM', group, unpack(gone))
   end
 
-  -- Adds an id with the time of its next check in milliseconds. If the id exists, only returns its check time.
+  -- Adds an id with its next check time in milliseconds. If the index contains the id, only returns its check time.
   function index.add(id, check_ms)
     local name, packed, check = index.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name
@@ -65,7 +65,7 @@ local function index_at(start)
     return nil
   end
 
-  -- Returns the time of the next check of an id in milliseconds, or nil.
+  -- Returns the time of an id's next check in milliseconds, or nil if the index does not contain the id.
   function index.check_of(id)
     local check = call('ZSCORE', start .. 'g:' .. index.group_of(id), pack_id(id))
     if check then return check * 1000 end
@@ -73,7 +73,7 @@ local function index_at(start)
     return check and tonumber(check)
   end
 
-  -- Changes the time of an id's next check. If `how` is `LT`, ignores a later time.
+  -- Changes the time of an id's next check. If `how` is `LT`, only an earlier time replaces the stored time.
   function index.check_at(id, check_ms, how)
     local name, packed, check = index.group_of(id), pack_id(id), math.floor(check_ms / 1000)
     local group = start .. 'g:' .. name
@@ -92,7 +92,7 @@ local function index_at(start)
     end
   end
 
-  -- Removes an id from the sets `:d` and `:n` of earlier versions. Returns the time of its check, or nil.
+  -- Removes an id from the sets `:d` and `:n` of earlier versions. Returns its check time, or nil if `:d` lacks the id.
   function index.remove_earlier(id)
     local check = call('ZSCORE', start .. 'd', id)
     if not check then return nil end

@@ -1,4 +1,4 @@
--- splits decimal text of up to 19 digits into its sign and limbs of 7 digits, lowest first
+-- splits a decimal string of up to 19 digits into signed limbs of 7 digits, lowest first
 local function limbs(s)
   local negative = sub(s, 1, 1) == '-'
   if negative then s = sub(s, 2) end
@@ -13,7 +13,7 @@ local function is_past_64_bits(s)
   return #s > 19 or #s == 19 and s > (negative and '9223372036854775808' or '9223372036854775807')
 end
 
--- Lua's numbers are doubles, so sums of numbers with more than 15 digits use limbs
+-- numbers with more than 15 digits are added in limbs, because Lua numbers are doubles
 local function add(x, y)
   if #x < 16 and #y < 16 then return fmt('%.0f', tonumber(x) + tonumber(y)) end
   local a0, a1, a2 = limbs(x)

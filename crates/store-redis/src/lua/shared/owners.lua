@@ -1,8 +1,8 @@
--- If a thread has an owner, field O contains the owner's text, the owner's tag follows the meta, and the sets :o:TAG and
--- :c:TAG of the thread's bucket contain the thread.
+-- If a thread has an owner, field O contains the owner's name, the owner's tag follows the meta, and the sets :o:TAG
+-- and :c:TAG of the thread's bucket contain the thread.
 
--- Formats of a thread without and with an owner. They differ, so that older servers reject a thread with an owner. If
--- the last turn is exclusive, the format is one higher.
+-- Format numbers of a thread without an owner and with an owner. The numbers differ, so that older servers reject a
+-- thread with an owner. If the last turn is exclusive, the format number is one higher.
 local PLAIN, OWNED, LAST_FORMAT = 1, 3, 4
 
 -- Returns a refusal if the caller may not use the thread with meta `m`, else nil. For `access`, see `touch`.
@@ -11,7 +11,7 @@ local function owner_refusal(m, access)
   return {'R', access == '-' and 'owner_required' or 'not_the_owner'}
 end
 
--- Returns whether the caller has an owner, but the thread with meta `m` does not have one yet.
+-- Returns whether the caller acts for an owner, but the thread with meta `m` does not have an owner yet.
 local function is_unbound(m, access)
   return #m == META_BYTES and access ~= '' and access ~= '-'
 end

@@ -1,4 +1,4 @@
--- Shared by all scripts. No script decodes a value: JSON is opaque text.
+-- This file is shared by all scripts. Scripts do not decode values, but treat JSON as opaque text.
 -- A life is one existence of a thread, from creation to end. A new or restored thread under the same id has a new life, and
 -- therefore a different random life number. A thread is one hash:
 --   M          meta: format, life, version, bytes of the members, number of keys, creation time, update time, ttl, end of
@@ -16,9 +16,9 @@
 --   cI:N       chunk N of array I: the ordinal of its first element, then elements, each after a line feed
 -- The tombstone of a destroyed thread is a hash with only the field T. T is `R` if the thread has moved to another id.
 --
--- A thread lives while the TTL of its key exceeds its grace. Then it has expired, but its data remains until a script ends
+-- A thread lives while the TTL of its key exceeds its grace. After that, its data remains until a script ends
 -- the thread. `ahead`, an argument of most scripts, is 0 in production. Tests use it to shift the clock: the script adds
--- that many milliseconds to the time, and to each expiry that it sets.
+-- `ahead` milliseconds to the time, and to each expiry that it sets.
 --
 -- Keys of a bucket, all in the slot of its threads:
 --   :g :gx     threads by id, and by the time of their next check, which a use may postpone: see index.lua
@@ -38,30 +38,30 @@
 --   :l:ID:NAME counters of the rate limits of a thread or another scope: see rates.lua
 --   :m:NAME:X  staging keys of import NAME, with an expiry of a minute: X is `t` thread, `k` scope, `y` history, `z` its
 --              ids, `p` index of the checkpoints, `p:N` a checkpoint
---   :w:ID      exists while a thread is watched, so that a life that begins in that time is watched too
+--   :w:ID      exists while a thread is watched, so that a life that begins during that time is also watched
 -- Names in capitals are constants. They are inlined when the scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local byte, find, sub, fmt = string.byte, string.find, string.sub, string.format
 local META = '>Bc8I6I4I4I6I6I5I6I4I4I4I6'
--- Sizes in bytes of the meta, and of the packed policy of a write. `access` comes right after the policy: see `touch`.
+-- Sizes in bytes of the meta, and of the packed policy of a write. `access` follows the policy: see `touch`.
 local META_BYTES, POLICY_BYTES = 64, 48
--- Parts of the meta, and the byte at which each part begins: life and version; ttl to grace.
+-- Parts of the meta, and the first byte of each part: life and version; ttl to grace; time of the last write.
 local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
 local WRITTEN, WRITTEN_AT = '>I6', 30
--- Parts of the meta for a single write, without array number and events. REST_AT is the first byte of the unchanged rest.
+-- The part of the meta that a single write reads, without array number and events. Bytes from REST_AT do not change.
 local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
--- If the ttl is at least TTL_MS_MIN, a single write moves the end of a thread only by MOVE_MS_MIN or more.
+-- If the ttl is at least TTL_MS_MIN, single writes do not postpone a thread's end by less than MOVE_MS_MIN.
 local TTL_MS_MIN, MOVE_MS_MIN = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
--- Limits for single pushes to small arrays. The cost of a push grows with the size of the chunk that it changes,
--- whereas more chunks slow reads down only a little.
+-- Maximum sizes of a small array and of its chunks for single pushes. The cost of a push grows with the size of the
+-- chunk that it changes, whereas more chunks slow reads down only a little.
 local SHORT_ARRAY_BYTES, SHORT_CHUNK_BYTES = 16384, 1016
 
--- Fails while the slot of a key is migrating: scripts can then neither rename a key nor recreate a deleted key. Call it
--- before any change.
+-- Fails while the hash slot of a key is migrating, because scripts can then neither rename a key nor recreate a deleted
+-- key. Call this function before any change.
 local function settle(key) call('EXISTS', key, key .. ':') end
 
 local clock_ms
@@ -73,9 +73,9 @@ local function now(ahead)
   return clock_ms
 end
 
--- Updates the position of a thread in the set of its owner, if any, for a write at the current time. `written` is the time
--- of the previous write. Only the first write in a span changes the set, because lists read the time of the last write from
--- the thread.
+-- Updates the position of a thread in its owner's set, if any, for a write at the current time. `written` is the time
+-- of the previous write. Only the first write in a time span changes the set, because lists read the exact time of the
+-- last write from the thread.
 local SPAN_MS = 10000
 local function move_owned(thread, tag, written, ahead)
   if tag == '' then return end
@@ -92,7 +92,7 @@ local function lifetime(ttl, ends, ahead)
 end
 
 -- Runs a write on behalf of a read. The read does not depend on the write, so errors caused by a full disk or missing
--- replicas are ignored. The error of a replica is raised, because the data of a replica may lag behind.
+-- replicas are ignored. The error of a replica is raised, because the replica's data may be outdated.
 local function try_to(...)
   local done = redis.pcall(...)
   if type(done) == 'table' and not find(done.err, 'MISCONF', 1, true) and not find(done.err, 'NOREPLICAS', 1, true) then
@@ -103,13 +103,13 @@ end
 local function renew(key, lives) try_to('PEXPIRE', key, lives) end
 
 -- Fails on a replica, like a write, but changes nothing. As a result, a read that does not extend the lifetime never
--- returns data that lags behind.
+-- returns outdated data from a replica.
 local function check_writable(hash) try_to('HDEL', hash, '') end
 
--- Returns the meta of a living thread and its remaining lifetime; or nil and a refusal (false if there is no thread, so
--- that the reply is nil). Extends the lifetime unless `peeks` is `g`.
--- `access` says which threads the caller may use. Empty allows all threads, and `-` allows threads without an owner. The tag
--- of an owner allows threads without an owner, and the threads of that owner.
+-- Returns the meta of a living thread and its remaining lifetime. Otherwise, returns nil and a refusal. The refusal is
+-- false if the thread does not exist; Redis converts false to a nil reply. Extends the lifetime unless `peeks` is `g`.
+-- `access` says which threads the caller may use. An empty string allows all threads, and `-` allows threads without an
+-- owner. An owner's tag allows that owner's threads, and threads without an owner.
 local function touch(key, ahead, access, peeks)
   local m = call('HGET', key, 'M')
   if not m then return nil, false end
@@ -144,7 +144,7 @@ local function chunk_name(id, n)
   return 'c' .. id .. ':' .. fmt('%.0f', n)
 end
 
--- Returns the text of a field, or the header of a chunked array and its chunks.
+-- Returns the content of a field. For a chunked array, returns an array of its header and its chunks.
 local function whole(key, text)
   if not text or byte(text) ~= 65 then return text end
   local a = unpack_array(text)
@@ -155,13 +155,13 @@ local function whole(key, text)
   return chunks
 end
 
--- Changes nothing, but lets a script run in a full Redis, which rejects commands that use memory only until the script
--- has written. Scripts that free memory must call it first.
+-- Changes nothing, but counts as a write. Once a script has written, even a full Redis accepts commands that use
+-- memory. Scripts that free memory must call this function first.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end
 
--- Like `write_even_when_full`, for scripts that need not write. Returns whether Redis accepts writes.
+-- Like `write_even_when_full`, but does not fail if Redis rejects writes. Returns whether Redis accepts writes.
 local function may_write(hash)
   return type(redis.pcall('HDEL', hash, '')) == 'number'
 end

@@ -32,8 +32,8 @@ local function recall(key, idempotency, ahead, kind)
   return nil, memory
 end
 
--- Remembers an answer. Drops answers that are older than a day. If there are more than NEWEST, each call also drops up
--- to two that are older than a minute.
+-- Remembers an answer. Drops answers that are older than a day. If at least NEWEST earlier answers are remembered, each
+-- call also drops up to two answers that are older than a minute.
 local function remember(memory, answer, cost, lives_ms, ahead)
   local key = memory.key
   if memory.stale then call('UNLINK', key) end
@@ -55,15 +55,15 @@ local function remember(memory, answer, cost, lives_ms, ahead)
   if not memory.left or memory.left < ttl then call('PEXPIRE', key, ttl) end
 end
 
--- Makes the answers of an ended object expire after `after_ms`. Returns whether there are any.
+-- Makes the remembered answers of an ended object expire after `after_ms`. Returns whether there are any answers.
 local function forget_soon(key, after_ms, ahead)
   if call('PTTL', key) <= ahead then return false end
   call('PEXPIRE', key, after_ms + ahead)
   return true
 end
 
--- Returns whether a thread with this version and life meets a precondition. A list has tags of 15 bytes, and one of them
--- must match.
+-- Returns whether a thread with this version and life meets a precondition. Kind `O` has a list of tags of 15 bytes,
+-- and at least one tag must match.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end

@@ -1,7 +1,7 @@
 -- The last turn of a life is field U of its thread: token, end (0: released), flags (1: exclusive, 2: another caller
--- waits), and the id of the last response that ran under this turn or an earlier one, if any. A thread whose last turn
--- is exclusive has an even format number. The single-operation scripts leave such a thread to the scripts that check
--- the turn.
+-- waits), and the id of the last response that ran under this turn or an earlier turn, if any. A thread whose last turn
+-- is exclusive has an even format number. The scripts for a single operation do not write to such a thread, but leave
+-- the write to the scripts that check the turn.
 local TURN, TURN_BYTES, TOKEN_END = '>c16I6B', 23, 16
 
 local function last_response(turn) return turn and sub(turn, TURN_BYTES + 1) or '' end

@@ -1,9 +1,9 @@
--- Parts that are inserted into write.lua for lists that append to the history of their thread.
+-- Parts that are inserted into write.lua for operation lists that append to the history of their thread.
 -- KEYS: as in write.lua, then 7 scope, 8 history, 9 ids of the history.
 -- ARGV: as in write.lua, then id, value and fingerprint of each item; last, packed: number of items, maximum bytes of the
 --   history, 1 to drop the oldest items to make room.
 -- Reply: as in write.lua, then for each item `a` with its position, and 1 if the item is repeated. Refusals also as in
---   write_scope.lua, with the number of the item.
+--   write_scope.lua, with the index of the item.
 --+ items
 local history = {scope = KEYS[7], history = KEYS[8], ids = KEYS[9]}
 local n_items, max_history, drops_oldest = unpack_('>I4I6B', ARGV[#ARGV])
@@ -14,7 +14,7 @@ for j = #ARGV, first_item, -1 do ARGV[j] = nil end
 --+ plan
 local scope_meta = m and call('HGET', history.scope, 'M')
 local scope = scope_meta and unpack_scope(scope_meta)
--- a scope with a different life is left over from a life whose end was never noticed
+-- a scope with a different life remains from an earlier life, because the end of that life was not noticed
 local scope_exists = scope and scope.life == life
 if not scope_exists then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = scope_exists and history.ids,

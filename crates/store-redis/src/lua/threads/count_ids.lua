@@ -1,5 +1,5 @@
--- Counts the threads of a bucket. KEYS: 1 index. Reply: the number. Fails while the slot migrates, because a missing key
--- may have moved.
+-- Counts the threads of a bucket. KEYS: 1 index. Reply: number of threads. Fails while the hash slot migrates, because
+-- a key that is missing may have moved to another node.
 local start = sub(KEYS[1], 1, -2)
 settle(start .. 'd')
 local count = call('ZCARD', start .. 'd') + call('ZCARD', start .. 'g:')

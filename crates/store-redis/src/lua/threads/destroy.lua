@@ -1,8 +1,8 @@
--- Destroys a thread: moves it to the archive, and leaves a tombstone.
+-- Destroys a thread: moves it to the archive, and leaves a tombstone, which refuses writes to the thread's id.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives.
 -- ARGV: 1 `ahead`, 2 precondition, 3 idempotency key or empty, 4 lifetime of the tombstone in milliseconds, 5 lifetime of
 --   the archive, 6 turn token or empty, 7 `access`, 8 trace or empty.
--- Reply: `D`, replayed flag, 1 if there was a thread; or a refusal as in write.lua.
+-- Reply: `D`, replayed flag, 1 if the thread existed, else 0; or a refusal as in write.lua.
 trace = ARGV[8]
 local key, ahead, tombstone = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[4])
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5]}

@@ -1,14 +1,14 @@
--- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets `:d` and `:n` to the index.
--- KEYS: 1 index. ARGV: 1 `ahead`, 2 maximum number. Reply: the time, and the ids.
+-- Finds threads that are due for a check. Also moves up to MOVED_MAX ids from the sets `:d` and `:n` of earlier
+-- versions to the index. KEYS: 1 index. ARGV: 1 `ahead`, 2 maximum number of ids. Reply: the current time, and the ids.
 local MOVED_MAX = 20
 local start, due = sub(KEYS[1], 1, -2), {}
 local old, index = start .. 'd', index_at(start)
 local ahead, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local t, this_second = fmt('%.0f', now(ahead)), math.floor(now(ahead) / 1000)
--- While the slot migrates, a script cannot tell a missing key from a key that has moved. A later call will find the
--- threads.
+-- While the slot migrates, a script cannot distinguish a missing key from a key that has moved. The reply is then
+-- empty, and a later call finds the threads.
 if type(redis.pcall('EXISTS', old, old .. ':')) ~= 'number' then return {t, due} end
--- if Redis cannot save to disk or lacks replicas, it rejects writes, but threads can still be found
+-- if Redis cannot save to disk or lacks replicas, it rejects writes, but the script must still find threads
 local can_write = may_write(old .. ':')
 local moving = can_write and call('ZRANGE', old, 0, MOVED_MAX - 1, 'WITHSCORES') or {}
 if #moving > 0 then

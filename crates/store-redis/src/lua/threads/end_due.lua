@@ -1,4 +1,4 @@
--- Ends expired threads. If a thread was used after its deadline was set, its deadline is corrected.
+-- Ends expired threads. If a use has extended a thread's lifetime, corrects the deadline of that thread in the index.
 -- KEYS: 1 log, 2 archives, then the thread and the archive of each id.
 -- ARGV: 1 `ahead`, 2 lifetime of an archive, then ids.
 -- Reply: number of threads that ended, number of threads whose data was already lost, number of corrected deadlines.
@@ -31,7 +31,7 @@ for i = 3, #ARGV do
       end_life(k, dead, EXPIRED, ended_at(dead, left, ahead), ahead, archive_ms)
     else
       index.remove(id)
-      -- otherwise a server of an earlier version, which does not know the index, has ended or moved the thread
+      -- otherwise, an earlier server version, which does not know the index, has ended or moved the thread
       if call('HEXISTS', k.thread, 'T') == 0 and archived_at(k.archive) < check then
         drop_scope(k.thread)
         log_event(k.log, DESTROYED, LOST, check, 0, 0, NO_LIFE, id, '', ahead)

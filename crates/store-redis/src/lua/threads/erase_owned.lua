@@ -1,5 +1,5 @@
--- Erases up to a number of an owner's threads in a bucket, then ended lives with their archives. Creates no archives. Keeps
--- the erased lives in a list until their events have been purged from the log.
+-- Erases an owner's threads in a bucket, and then the archives of ended lives, up to a maximum number of ids. Does not
+-- create archives. Lists the erased lives until their events have been purged from the log.
 -- KEYS: 1 the owner's threads by first write, 2 ended lives, 3 erased lives, 4 log, 5 archives.
 -- ARGV: 1 `ahead`, 2 tag of the owner, 3 lifetime of tombstones in milliseconds, 4 maximum retention of the log, 5 maximum
 --   number of ids.
@@ -17,7 +17,8 @@ local function forget_answers(id)
   call('UNLINK', bucket .. ':i:' .. id, bucket .. ':j:' .. id)
 end
 
--- Makes an id refuse writes, and forgets its remembered answers. The tombstone of a moved thread is not changed.
+-- Deletes an id's remembered answers, and leaves a tombstone, which makes writes to the id fail. If the id already has
+-- the tombstone of a moved thread, does not change it.
 local function leave_tombstone(id)
   local thread, archive = bucket .. ':t:' .. id, bucket .. ':a:' .. id
   forget_answers(id)
@@ -29,17 +30,17 @@ local function leave_tombstone(id)
   end
 end
 
--- Lists an erased life. `time` is the time of its first write. If the data of the life was lost, `time` is the time at
--- which the loss was noticed.
+-- Adds an erased life to the list of erased lives. `time` is the time of the life's first write or, if the data of the
+-- life was lost, the time at which the loss was noticed.
 local function note_erased(id, life, time)
   call('ZADD', KEYS[3], time, id .. '-' .. life)
 end
 
--- Returns the key of the ids that a life has had. The current id is the last.
+-- Returns the key of a sorted set with the ids that a life has had. Its last member is the current id.
 local function ids_of_life(life) return bucket .. ':v:' .. life end
 
--- Erases the data of a life under ids other than `id`. Returns whether all of the data is erased; if not, the next call
--- continues.
+-- Erases the data of a life under all ids except `id`. Returns whether all of this data is erased. If it is not, the
+-- next call continues.
 local function erase_other_ids(id, life, time)
   local ids = ids_of_life(life)
   for _, other in ipairs(call('ZRANGE', ids, 0, budget)) do
@@ -55,7 +56,7 @@ local function erase_other_ids(id, life, time)
   return true
 end
 
--- Erases the responses of a life. Returns whether all of them are erased.
+-- Erases responses of a life. Returns whether all responses of the life are erased.
 local function erase_responses(life)
   local list = bucket .. ':ul:' .. life
   local ids = call('ZRANGE', list, 0, budget - 1)
@@ -73,7 +74,7 @@ local function erase_responses(life)
   return budget > 0
 end
 
--- Forgets the remembered answers of a life that now has another owner. Answers given under `id` or under earlier ids
+-- Deletes remembered answers of a life that has been given to another owner. Answers under `id` or under earlier ids
 -- may name the old owner. If there are too many ids for one call, lists the id at which the next call continues.
 local function forget_old_owner(id, life, present, time)
   forget_answers(present)
@@ -86,7 +87,7 @@ local function forget_old_owner(id, life, present, time)
   if from > 0 then call('ZADD', KEYS[2], time, call('ZRANGE', ids, from - 1, from - 1)[1] .. '-' .. life) end
 end
 
--- Erases the data of a listed life under the id with which it is listed. Returns whether all of that data is erased.
+-- Erases the data that an ended life has under the id in `member`. Returns whether all of that data is erased.
 local function erase_ended(member)
   local id, life = string.match(member, '^(.*)%-(%x+)$')
   local present = call('ZREVRANGE', ids_of_life(life), 0, 0)[1] or id
@@ -131,7 +132,7 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, budget - 1)) do
     threads = threads + 1
   else
     if not current then
-      -- the data is lost, and the reaper has not logged the loss yet
+      -- the thread's data is lost, and the process that ends expired threads has not logged the loss yet
       drop_scope(k.thread)
       note_erased(id, LOST_LIFE, now(ahead))
       leave_tombstone(id)

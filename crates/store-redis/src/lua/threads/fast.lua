@@ -1,8 +1,8 @@
--- Parts that are inserted into set.lua and push.lua. These scripts run one write per iteration of a loop, and leave the
--- iteration with the outcome of the write. The last part is also inserted into append_events.lua. The body of the loop
--- is not a function, because Redis spends time on each function and each upvalue in every call. A command's error is
--- also an outcome, so commands run through `try` until one of them has shown that the key is a hash. Missing fields are
--- detected before use.
+-- Parts that are inserted into set.lua and push.lua. Each iteration of the loop in these scripts performs one write,
+-- and stores its result in `outcome`. The last part is also inserted into append_events.lua. The body of the loop is
+-- not a function, because each function and each upvalue costs time in every call of a script. An error of a command is
+-- an outcome too. Commands therefore run through `try` until one of them has shown that the key is a hash. Missing
+-- fields are detected before use.
 --+ open
     local key, policy, f, v = KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local m, owner = try('HGET', key, 'M'), ''
@@ -22,7 +22,7 @@
     if clock then
       -- an earlier write of this call has read the clock
     elseif redis.REDIS_VERSION_NUM then
-      -- on Redis 7, reading the expiry of a key takes half the time of the command TIME
+      -- calculates the time on Redis 7, because PEXPIRETIME takes half the time of the command TIME
       clock = call('PEXPIRETIME', key) - left
     else
       local t = call('TIME')
@@ -53,7 +53,7 @@
     lives = lives + kept
     if ttl < TTL_MS_MIN or left <= lives - MOVE_MS_MIN or left > lives then call('PEXPIRE', key, lives) end
 --+ outcome
-  -- Redis 6.2 prefixes its own error texts with the line in the script
+  -- Redis 6.2 adds the line number in the script to its error messages, so this prefix is removed
   if type(outcome) == 'table' and outcome.err then
     outcome = {err = string.gsub(outcome.err, '^@user_script: %d+: %-', '')}
   end

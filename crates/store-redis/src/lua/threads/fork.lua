@@ -3,12 +3,12 @@
 --   archive, 9 archives, 10 its watch, 11 checkpoints of the source.
 -- ARGV: 1 packed: `ahead`, life, ttl (0: that of the source), maximum age (0: none), grace in seconds, lifetime of an
 --   archive, parts to copy: 1 state, 2 keys and tasks, 4 history; 2 precondition; 3 idempotency key and request, or
---   empty; 4 turn token of the source, or empty; 5 `access`; 6 and 7 the texts to put before and after the version of
+--   empty; 4 turn token of the source, or empty; 5 `access`; 6 and 7 strings to put before and after the version of
 --   the source to form the new metadata; 8 the metadata of the source on which the new metadata is based, or empty; 9
---   `+` or `-` to say whether there is room for another thread, then tag and text of the new owner, or neither to keep
+--   `+` or `-` for whether the owner may have another thread, then tag and name of the new owner, or nothing to keep
 --   the owner of the source; 10 maximum number of history items; 11 number of the checkpoint from which state and
 --   metadata are copied, or empty; 12 trace or empty.
--- Reply: `W` as write.lua describes a thread; `B` if the history has more items; or a refusal as in write.lua.
+-- Reply: `W` as write.lua describes a thread; `B` if the history exceeds limit 10; or a refusal as in write.lua.
 trace = ARGV[12]
 local ahead, life, ttl, max_age, grace, archive_ms, parts = unpack_('>I6c8I5I6I4I6B', ARGV[1])
 local function has(flag) return math.floor(parts / flag) % 2 == 1 end

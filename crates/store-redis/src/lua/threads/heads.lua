@@ -1,5 +1,5 @@
--- Reads threads for a list, without extending their lifetimes. Removes threads that are gone or have a different owner
--- from the list.
+-- Reads threads for a list, without extending their lifetimes. If a thread does not exist or has a different owner,
+-- removes the thread from the list.
 -- KEYS: threads. ARGV: 1 `ahead`, 2 tag of the owner, or empty for all owners, 3 lifetime of an archive.
 -- Reply: for each thread nil, or meta, metadata or nil, milliseconds to live, current time, owner or nil.
 local ahead, tag, reply = tonumber(ARGV[1]), ARGV[2], {}
@@ -8,7 +8,7 @@ for i, key in ipairs(KEYS) do
   local listed = m or dead
   reply[i] = false
   if tag ~= '' and (not listed or sub(listed, META_BYTES + 1) ~= tag) then
-    -- the data is lost, but the log may still name keys of the thread
+    -- the thread's data is lost, but the log may still name the thread's keys
     if not listed then list_ended(key, id_of(key), NO_LIFE, tag, ahead, tonumber(ARGV[3])) end
     unlist_owned(key, id_of(key), tag)
   elseif m then

@@ -1,8 +1,8 @@
 -- Reads a thread and its scope atomically.
 -- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `u` to count as a use of the thread, 4 precondition, 5 turn token or empty, 6 maximum
---   number of history items, 7 their maximum total bytes, 8 checkpoints to read: empty, `*` for all, or the number of one
---   that must exist. A history that exceeds 6 or 7 is left out, and so are the checkpoints if their total size exceeds 7.
+--   number of history items, 7 their maximum bytes, 8 empty for no checkpoints, `*` for all, or the number of one
+--   that must exist. Omits a history that exceeds limit 6 or 7, and checkpoints if their total size exceeds limit 7.
 -- Reply: nil, a refusal, or meta, milliseconds to live, current time, fields of the thread, meta of the scope or nil, its
 --   fields, items of the history or nil, index fields of the checkpoints that were requested, and the fields of each
 --   checkpoint or nil.
@@ -46,7 +46,7 @@ if ARGV[3] == 'u' then
   left = call('PTTL', k.thread)
 end
 local _, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
--- each read must report the same end, to the millisecond: see read_scope.lua
+-- every read must report the same end to the millisecond: see read_scope.lua
 local at, key_ends = now(ahead), redis.pcall('PEXPIRETIME', k.thread)
 if type(key_ends) == 'number' then at = key_ends - left + ahead end
 local lives = left - grace * 1000 - ahead

@@ -1,16 +1,16 @@
--- Creates a thread from staged keys. The staged hash of the thread has neither meta, owner nor metadata, and the staged
--- hash of the scope has no meta. The history and its ids are complete.
+-- Creates a thread from staged keys. The staged thread hash does not have meta, owner or metadata, and the staged scope
+-- hash does not have a meta. The history and its ids are complete.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch, then staged: 7 thread, 8 scope, 9
 --   history, 10 ids of the history, 11 index of the checkpoints; the key of checkpoint N has the suffix `:N`.
 -- ARGV: 1 packed: `ahead`, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes
 --   of the members, number of keys, creation time (0: now), update time, number of the next array, number of staged
 --   fields; 2 idempotency key and request, or empty; 3 if the thread exists: `f` fail, `r` replace it, `s` keep it; 4
---   turn token or empty; 5 `+` or `-` to say whether there is room for another thread, then tag and text of the owner;
+--   turn token or empty; 5 `+` or `-` for whether the owner may have another thread, then tag and name of the owner;
 --   or empty; 6 metadata; 7 id and version of the copied thread, or empty; 8 meta of the scope without its life, or
 --   empty; 9 to 11 numbers of staged scope fields, items and index fields; 12 number and fields of each staged
 --   checkpoint; 13 `p` to ask whether an import would succeed, before anything is staged; 14 trace or empty.
 -- Reply: `W` as write.lua describes a thread; `S` and the description of the thread that was kept; `G` if an import would
---   succeed; `L` if staged data is gone; or a refusal as in write.lua.
+--   succeed; `L` if staged data is missing; or a refusal as in write.lua.
 trace = ARGV[14]
 local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, created, updated, next_array, fields =
   unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])

@@ -1,9 +1,9 @@
--- Lists archives by time, then by member. Many archives have the same time, because threads are ended in batches.
--- KEYS: 1 archives. ARGV: 1 time, 2 last listed member at that time, 3 maximum number. Reply: members and times, in turn.
+-- Lists archives by time, then by member: many archives have the same time, because threads are ended in batches.
+-- KEYS: 1 archives. ARGV: 1 time, 2 last listed member at that time, 3 maximum number. Reply: pairs of member and time.
 local from, after, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local listed, offset = {}, 0
 
--- Compares bytes, as Redis does. Lua's operators use the locale of the server.
+-- Compares bytes, as Redis does, because Lua's comparison operators use the locale of the server.
 local function is_after(member, other)
   for i = 1, #member do
     local ours, theirs = byte(member, i), byte(other, i) or -1

@@ -1,6 +1,6 @@
--- Measures some threads of an owner.
--- KEYS: 1 the owner's threads. ARGV: 1 `ahead`, 2 first rank, 3 number of ranks.
--- Reply: number of threads, number of living threads, bytes of their states.
+-- Measures a range of an owner's threads.
+-- KEYS: 1 the owner's threads. ARGV: 1 `ahead`, 2 rank of the first thread, 3 maximum number of threads.
+-- Reply: number of threads, number of living threads, size of their states in bytes.
 local ahead, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ids, threads, bytes = call('ZRANGE', KEYS[1], from, from + tonumber(ARGV[3]) - 1), 0, 0
 local bucket = sub(KEYS[1], 1, find(KEYS[1], '}:c:', 1, true))

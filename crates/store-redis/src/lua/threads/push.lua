@@ -14,8 +14,8 @@ for i = 1, #KEYS do
     local window = tonumber(ARGV[at + 4])
     local text = call('HGET', key, f)
     heavy = text and #text > CHUNK_BYTES
-    -- the new text of the field; names and texts of the last and first chunk, if they change; the name of a chunk to
-    -- delete
+    -- the new content of the field; the new length; name and new content of the last chunk and of the first chunk, if
+    -- they change; the name of a chunk to delete
     local new, length, tail_name, tail, head_name, head, gone
     if text and byte(text) == 65 then
       if #text ~= HEADER_BYTES then outcome = {err = 'ERR threadkeep: a broken header'} break end
@@ -38,7 +38,7 @@ for i = 1, #KEYS do
         if length > window then break end
         head_name, is_head = fmt('c%d:%d', id, head_number), head_number == tail_number
         local size = is_head and tail_bytes or call('HSTRLEN', key, head_name)
-        -- an oversized chunk holds a single element, and can be dropped without being read
+        -- an oversized chunk contains a single element, so the script can drop the chunk without reading it
         local its_text = is_head and tail or size <= CHUNK_BYTES and call('HGET', key, head_name)
         local cut = its_text and find(its_text, '\n', skip + 2, true)
         first = first + 1

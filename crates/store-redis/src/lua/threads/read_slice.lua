@@ -2,9 +2,9 @@
 -- KEYS: 1 thread.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `g` to leave the lifetime unchanged, 4 field, 5 `tail` or `range`, 6 count or offset, 7
 --   limit (-1: none).
--- Reply: nil, a refusal, or the meta, followed by nothing for an absent value; the text of a plain value; or for a chunked
---   array the header, the ordinals of the first element and of the one after the last, the number of the first chunk, and
---   the chunks.
+-- Reply: nil, a refusal, or the meta. If the value is not absent, the meta is followed by the content of the field; for
+--   a chunked array, by the header, the ordinals of the first element and of the element after the last, the number of
+--   the first chunk, and the chunks.
 local key = KEYS[1]
 local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if not m then return refusal end
@@ -24,7 +24,7 @@ else
 end
 if from >= to then return {m, text, fmt('%.0f', from), fmt('%.0f', from)} end
 
--- finds the last chunk whose first element is not after the requested one
+-- a binary search finds the chunk with the first requested element: the last chunk that does not begin after it
 local function ordinal(n)
   local chunk = call('HGET', key, chunk_name(a.id, n))
   return tonumber(sub(chunk, 1, find(chunk, '\n', 1, true) - 1))

@@ -29,10 +29,10 @@ local id, ends = id_of(k.thread), max_age > 0 and now(ahead) + max_age or 0
 sequence = math.max(sequence, events_before(k.archive)) + 1
 version = version + 1
 settle(k.thread)
--- the archive is copied, because the end event may still be in flight, and its readers need the state
+-- copies the archive instead of moving it, because a reader that has not received the end event yet needs the state
 call('UNLINK', k.thread)
 local lives = lifetime(ttl, ends, ahead)
--- this call comes before the scope is restored, because it drops the scope of a life whose data was lost
+-- this call precedes the restoration of the scope, because it deletes the scope if an earlier life's data was lost
 begin_life(k, now(ahead) + lives, ahead)
 call('COPY', from, k.thread)
 call('HDEL', k.thread, 'E', 'P', 'S', 'T', 'U')
@@ -47,7 +47,7 @@ local kept_scope = scope_key .. ':' .. hex(its_life)
 for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
--- moves the keys, because no reader needs them in the archive, and copying 100,000 small items would take 0.1 s
+-- moves the scope's keys, because readers do not need them in the archive, and copying 100,000 items would take 0.1 s
 for _, kind in ipairs(SCOPE_KEY_KINDS) do
   local to = beside(k.thread, kind)
   local kept = to .. ':' .. hex(its_life)

@@ -28,14 +28,14 @@ if is_logged and keys <= NAMED_MAX and saved_keys <= NAMED_MAX then
   for _, field in ipairs(call('HKEYS', copy)) do fields[#fields + 1] = field end
   changed = names(fields)
 end
--- this write comes first, because a full Redis rejects it before anything has changed
+-- if Redis is full, this first write fails before the script has changed anything
 call('HSET', key, 'M', m)
 if its_owner ~= owner then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
 else
   move_owned(key, its_owner, written, ahead)
 end
--- the old hash is unlinked, because replacing it would free its memory synchronously, which takes longer
+-- unlinks the old hash, because COPY would free its memory synchronously when it replaces the hash, which takes longer
 call('UNLINK', key)
 call('COPY', copy, key)
 if is_logged then sequence = sequence + 1 end

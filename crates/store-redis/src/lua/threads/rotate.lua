@@ -1,4 +1,4 @@
--- Moves a thread with all its data to another id in the same bucket, and leaves a tombstone.
+-- Moves a thread with all its data to another id in the same bucket, and leaves a tombstone under the old id.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 and 5 thread and remembered answers of the new id.
 -- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 lifetime of the
 --   tombstone in milliseconds, 7 lifetime of an archive, 8 trace or empty.
@@ -28,7 +28,7 @@ local _, life, version, _, _, created, updated, _, _, _, grace, sequence = unpac
 local owner = sub(m, META_BYTES + 1)
 if owner ~= '' then
   list_owned(to, to_id, owner, created, updated)
-  -- the list is needed if the data of the thread is lost later
+  -- an erasure needs this list if the thread's data is lost later
   list_ended(key, id, life, owner, ahead, archive_ms)
   unlist_owned(key, id, owner)
 end
@@ -57,7 +57,7 @@ end
 move(index, to_index)
 move(answers, to_answers)
 if tombstone > 0 then
-  -- this tombstone rejects even clients that may begin a new life under the id of a destroyed thread
+  -- `R` rejects all writes, even from clients that may begin a new life under the id of a destroyed thread
   call('HSET', key, 'T', 'R')
   call('PEXPIRE', key, tombstone + ahead)
 end

@@ -1,7 +1,7 @@
 -- Saves a checkpoint of a thread.
 -- KEYS: 1 thread, 2 remembered answers, 3 checkpoints.
 -- ARGV: 1 `ahead`, 2 `access`, 3 idempotency key or empty, 4 precondition, 5 turn token or empty, 6 name or empty, 7 maximum
---   number of checkpoints of a thread, 8 their maximum total size in bytes.
+--   number of checkpoints of a thread, 8 maximum total size of these checkpoints in bytes.
 -- Reply: `P`, replayed flag, meta of the thread, number of the checkpoint, creation time; or a refusal.
 local key, index, ahead = KEYS[1], KEYS[3], tonumber(ARGV[1])
 local m, answer, memory, lives = open_thread(key, KEYS[2], 'P', ahead, ARGV[2], ARGV[3], ARGV[4], ARGV[5])

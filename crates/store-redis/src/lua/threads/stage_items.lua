@@ -1,6 +1,6 @@
 -- Stages items of a history for import.lua. Skips items that an earlier attempt has staged.
--- KEYS: 1 history, 2 ids of the history. ARGV: 1 lifetime, then for each item position, time, id, value, and value of the
---   ids. Reply: 1.
+-- KEYS: 1 history, 2 ids of the history. ARGV: 1 lifetime, then for each item position, time, id, value, and its entry
+--   in the ids of the history. Reply: 1.
 local last = call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 last = last and tonumber(string.match(last[1], '^%d+')) or 0
 local known = {}

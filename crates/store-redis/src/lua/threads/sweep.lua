@@ -1,5 +1,5 @@
 -- Deletes archives and their scopes.
--- KEYS: 1 archives, then both possible names of each archive. ARGV: members ID-LIFE. Reply: 1.
+-- KEYS: 1 archives, then the two possible keys of each archive. ARGV: members ID-LIFE. Reply: 1.
 for i, member in ipairs(ARGV) do
   local id, life = string.match(member, '^(.*)%-(%x+)$')
   local last = KEYS[2 * i]

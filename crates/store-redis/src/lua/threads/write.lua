@@ -1,5 +1,5 @@
 -- Applies a list of operations atomically. The script computes the result in tables and checks the limits before it writes,
--- because Redis does not roll back. A line `--+ name` inserts a part of appends.lua and responses/in_thread.lua.
+-- because Redis does not roll back. A line `--+ name` inserts parts of appends.lua and responses/in_thread.lua.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch.
 -- ARGV:
 --   1 policy: ahead, ttl, maximum age (0: none), maximum bytes, keys and bytes of metadata, life for a new thread, its grace
@@ -14,7 +14,7 @@
 --     refuse the write if that life has ended and the thread was destroyed recently
 --   9 turn token or empty
 --   10 owner: empty for no change; `C` to remove the owner; `B` to set the owner of a thread that has none; `S` to set it in
---     any case. After `B` and `S`, `+` or `-` says whether the owner has room for another thread; then tag and text follow
+--     any case. After `B` and `S`, `+` or `-` says whether the owner may have another thread; then tag and name follow
 --   11 trace or empty
 --   12 number of fields, then the fields, each once; operations refer to them by one-based number
 --   then guards `E` first count text..., `N` first count, for consecutive fields
@@ -60,11 +60,11 @@ if not is_met(ARGV[2], version, its_life) then
 end
 local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 
--- State by field number. `size`: bytes of its JSON text (0: absent; nil: unread). `text` or `array`, and `count`, the
--- number of elements, once known. `pushed`: the elements to append; `had` and `has`: the number of elements before and
--- after. `dirty`: the field changes. `stored`: the hash has the field. `old`: the stored chunked array. A clear resets all
--- of them.
--- The tables are flat and there are few function calls, because a list may have 20,000 fields.
+-- State of each field, by field number. `size`: bytes of the field's JSON (0: absent; nil: unread). `text` or `array`:
+-- the value, once known. `count`: the number of elements, once known. `pushed`: the elements to append; `had` and
+-- `has`: the number of elements before and after. `dirty`: the field changes. `stored`: the hash has the field. `old`:
+-- the stored chunked array. A clear resets all of these tables. The tables are flat and there are few function calls,
+-- because a list may have 20,000 fields.
 local FIELDS, n_fields = 12, tonumber(ARGV[12])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
@@ -72,7 +72,7 @@ local stored, old, cleared = {}, {}, is_new
 local results, n_results, popped, popped_bytes = {}, 0, {}, 0
 local i, n, op = FIELDS + n_fields + 1, #ARGV, 0
 
--- Records that the hash has a field, the size of the field, and its text or array if known.
+-- Records that the hash contains field `f`, the size of the field, and its value if known.
 local function note(f, found, value)
   stored[f] = true
   if value and byte(value) == 65 then
@@ -106,19 +106,19 @@ local function look(f)
   return size[f]
 end
 
--- Returns the text of a field; nil if the field is absent or chunked.
+-- Returns the text of a field, or nil if the field is absent or a chunked array.
 local function read(f)
   if look(f) > 0 and not text[f] and not array[f] then text[f] = call('HGET', key, ARGV[FIELDS + f]) end
   return text[f]
 end
 
--- Replaces a field with a text, an array, or nothing. `elements` is the number of the array's elements, if known.
+-- Replaces a field with `new_text`, `new_array` or nothing. `elements` is the number of the array's elements, if known.
 local function put(f, new_text, new_array, elements)
   local before, after = size[f] or look(f), new_text and #new_text or new_array and new_array.bytes + 1 or 0
   if before > 0 then bytes, keys = bytes - before - #ARGV[FIELDS + f] - 1, keys - 1 end
   if after > 0 then bytes, keys = bytes + after + #ARGV[FIELDS + f] + 1, keys + 1 end
   size[f], dirty[f] = after, true
-  -- assigning nil to a new index would still take up room in the table
+  -- nil is assigned only to an existing index, because assigning it to a new index would enlarge the table
   if new_text or text[f] then text[f] = new_text end
   if new_array or array[f] then array[f] = new_array end
   if elements or count[f] then count[f] = elements end

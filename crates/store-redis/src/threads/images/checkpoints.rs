@@ -22,7 +22,7 @@ pub(super) struct FoundCheckpoints {
 }
 
 impl FoundCheckpoints {
-    /// Parses the index and the fields of the checkpoints. `copies` is nil if the fields were left out.
+    /// Parses the index and the fields of the checkpoints. `copies` is nil if the reply does not contain the fields.
     pub(super) fn read(life: Life, index: &Value, copies: &Value) -> Result<Self, StoreError> {
         let mut last = 0;
         let mut heads = Vec::new();
@@ -55,7 +55,7 @@ impl FoundCheckpoints {
         })
     }
 
-    /// Returns all checkpoints. Reads their fields if necessary. Returns `None` if a checkpoint no longer exists.
+    /// Returns all checkpoints, and reads their fields if necessary. Returns `None` if a checkpoint has been deleted.
     pub(super) async fn into_images(
         self,
         link: &Link,

@@ -1,6 +1,6 @@
-//! Exports, imports and forks whole threads. A single script runs a fork that stays in its bucket and keeps the whole
-//! history; all other forks read an image and import it. Each call has its own deadline, because the largest threads
-//! take hundreds of calls.
+//! Exports, imports and forks whole threads. A fork that stays in its bucket and keeps the whole history is done by a
+//! single script; any other fork reads an image and imports it. Each call has its own deadline, because the largest
+//! threads take hundreds of calls.
 
 mod checkpoints;
 mod preparing;
@@ -24,7 +24,7 @@ use threadkeep_store::{Images, Imported, StoreError, WriteError, millis};
 /// Maximum number of concurrent forks that hold a whole thread in memory. Limited, because any caller with a thread can
 /// request a fork.
 pub(crate) const CONCURRENT_FORKS_MAX: usize = 2;
-/// Maximum number of history items that one script copies. Copying that many takes about 5 ms.
+/// Maximum number of history items that one script copies. Copying this many items takes about 5 ms.
 const COPIED_ITEMS_MAX: u64 = 5_000;
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl Images for RedisStore {
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         let prepared = Prepared::new(self.names.bucket_of(id), import.image);
-        // asks first, so that an image that Redis would reject is not sent
+        // checks first whether Redis would accept the import, so that an image that Redis would reject is not sent
         let check = self.import_command(id, import, &prepared, "p");
         let checked = self.link.calls().read(check).await?;
         if let Some(imported) = imported(checked, import)? {

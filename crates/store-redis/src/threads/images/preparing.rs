@@ -1,4 +1,4 @@
-//! Stages the keys of an import next to its thread, in several calls, so that the final step moves no values.
+//! Stages the keys of an import in its thread's hash slot, in several calls, so that the final call can rename them.
 
 use super::checkpoints;
 use crate::scopes::images as scope_images;
@@ -160,7 +160,7 @@ async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), St
     Ok(())
 }
 
-/// Collects arguments, and sends them when they fill a call. Each call is idempotent.
+/// Collects arguments for a script, and sends a call when the arguments fill it. Each call is idempotent.
 struct Portion<'a> {
     link: &'a Link,
     script: Script,

@@ -13,7 +13,7 @@ use threadkeep_store::{StoreError, WriteError};
 /// Limits for a history that is read together with its thread. A longer history is read in portions of about this size.
 const PORTION_ITEMS: u64 = 1_000;
 const PORTION_BYTES: u64 = 262_144;
-/// Maximum number of attempts to read a history that keeps losing items. The last attempt reads it in one step.
+/// Maximum number of attempts to read a history that is losing items. The last attempt reads the history in one step.
 const ATTEMPTS: usize = 4;
 
 pub(super) struct Reading {
@@ -51,8 +51,9 @@ impl Reading {
 }
 
 impl RedisStore {
-    /// Reads a consistent snapshot of a thread. A history that is too long for one step is read afterwards: items never
-    /// change, and their total size shows whether all of them are still present. Checkpoints never change either.
+    /// Reads a consistent snapshot of a thread. A history that is too long for one step is read afterwards, which is
+    /// safe because items do not change, and their total size shows whether the history still has all of them.
+    /// Checkpoints do not change either.
     pub(super) async fn read_image(
         &self,
         id: &ThreadId,

@@ -82,7 +82,7 @@ impl Cluster {
         self.topology.open()
     }
 
-    /// Sends commands in order. Consecutive commands for one slot form one unit.
+    /// Sends commands, and returns the replies in the same order. Consecutive commands for one slot form a transaction.
     pub(super) async fn call_all(
         &self,
         cmds: impl IntoIterator<Item = Command>,
@@ -134,8 +134,8 @@ impl Cluster {
         self.run(units, deadline, Repeat::Once).await
     }
 
-    /// Checks that at least one master accepts a write. Each probe has one key. Each master gets the first probe whose
-    /// key it owns.
+    /// Checks that at least one master accepts writes. Each probe is a write to one key. Each master gets only the
+    /// first probe with a key that the master owns.
     pub(super) async fn probe(
         &self,
         probes: impl Iterator<Item = Command>,
@@ -169,8 +169,8 @@ impl Cluster {
         written.map(drop).inspect_err(|_| self.topology.doubt())
     }
 
-    /// Returns the replies in the order of the units. Boxing the future makes the futures for a single server six times
-    /// smaller.
+    /// Sends units, and returns the replies in the order of the units. The future is boxed, which makes the futures of
+    /// callers that use a single server six times smaller.
     fn run(
         &self,
         units: Vec<Unit>,
@@ -353,7 +353,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the node at `host`. Before adding a new node, forgets the nodes that have left the cluster.
+    /// Returns the node at `host`. If the node is new, adds it, and forgets the nodes that have left the cluster.
     fn get(&self, topology: &Topology, host: &Host) -> Arc<Node> {
         let mut nodes = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(host) {

@@ -15,7 +15,7 @@ pub(super) struct PendingUnit {
 pub(super) struct Round {
     pub(super) done: Vec<(usize, Vec<Value>)>,
     pub(super) remaining: Vec<PendingUnit>,
-    /// The reason why the remaining units must wait. If `None`, the units are sent immediately.
+    /// The reason why the remaining units must wait before they are sent again; `None` if they can be sent immediately.
     pub(super) waits_for: Option<Fault>,
 }
 

@@ -73,7 +73,7 @@ impl SlotMap {
     }
 }
 
-/// Returns the address of a node. An unknown host is nil, empty or `?`, depending on the server's version and settings.
+/// Parses the address of a node. Depending on version and settings, an unknown host is nil, an empty string or `?`.
 fn host(node: &Value, sender: &Host) -> Option<Host> {
     let Value::Array(node) = node else {
         return None;

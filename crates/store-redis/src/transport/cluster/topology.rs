@@ -21,7 +21,7 @@ pub(super) struct Topology {
     map: RwLock<Arc<SlotMap>>,
     /// Entries remain while a connection to the server exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
-    /// Number of replies that have contradicted the map. `settled` is the value of this counter when the map was made.
+    /// Number of replies that contradicted the slot map. `settled` is the number when the current map was requested.
     doubts: AtomicU64,
     settled: AtomicU64,
     /// Time of the last refresh. Locked during a refresh.
@@ -93,10 +93,10 @@ impl Topology {
         self.seeds.contains(host) || self.map().nodes().any(|node| node == host)
     }
 
-    /// Refreshes the map if a reply has contradicted it. Does nothing if the last refresh was a moment ago. If another
-    /// caller is refreshing the map, waits for that caller only if there is no map yet.
+    /// Refreshes the slot map if a reply has contradicted it, unless the last refresh was a moment ago. If another
+    /// caller is already refreshing the map, waits for that caller only if there is no map yet.
     pub(super) async fn refresh(&self, nodes: &Nodes) {
-        // read before the refresh, so that contradictions during the refresh count as new
+        // reads the counter before the refresh, so that a contradiction during the refresh causes another refresh
         let doubts = self.doubts.load(Ordering::Relaxed);
         if doubts == self.settled.load(Ordering::Relaxed) {
             return;
@@ -119,8 +119,8 @@ impl Topology {
         }
     }
 
-    /// Asks one node after another, starting with a different node each time, so that a hung or isolated node does not
-    /// affect every caller.
+    /// Asks one node after another for the slot map. Starts with a different node each time, so that a hung or isolated
+    /// node does not affect every caller.
     async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
         let map = self.map();
         let hosts: Vec<_> = map.nodes().collect();

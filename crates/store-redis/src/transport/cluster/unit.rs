@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Done(Vec<Value>),
     /// The node with this address owns the slot now.
     Moved(Host, RedisError),
-    /// The node with this address already has the key. Send ASKING before the unit.
+    /// The slot is moving to the node with this address, which already has the key. Send ASKING before the unit.
     Ask(Host),
     MissingScript(RedisError),
     /// The node cannot run the unit now.
@@ -46,9 +46,9 @@ impl Unit {
         }
     }
 
-    /// Builds a transaction that consists of a marker (a write without effect) and `cmd`, and is followed by a wait for
-    /// replicas. The marker comes first, because in a migrating slot, it would fail on a key that `cmd` has deleted. No
-    /// other command runs between the two.
+    /// Builds a transaction of a marker (a write without effect) and `cmd`, followed by WAIT. The marker comes first,
+    /// because if `cmd` deleted its key while the slot is being migrated, a later marker would fail. No other command
+    /// runs between the marker and `cmd`.
     pub(super) fn confirmed(cmd: Command, confirmation: &Confirmation) -> Self {
         let marker = marker_for(&cmd);
         let mut unit = Self::of(cmd);
@@ -65,7 +65,7 @@ impl Unit {
         }
     }
 
-    /// Groups commands in order. Consecutive commands for one slot form one unit.
+    /// Groups commands into units. Consecutive commands for the same slot form one unit.
     pub(super) fn of_all(cmds: impl IntoIterator<Item = Command>) -> Vec<Self> {
         let mut units: Vec<Self> = Vec::new();
         for cmd in cmds {

@@ -24,8 +24,8 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// The connection attempt, or its result. All callers share it. The attempt continues when a caller gives up, so a
-    /// hanging Redis gets one connection instead of one per request.
+    /// The connection attempt or its result, which all callers share. The attempt continues if a caller stops waiting,
+    /// so that a hanging Redis gets one connection instead of one per request.
     connection: Shared<BoxFuture<'static, Result<Multiplexer, RedisError>>>,
     is_given_up: AtomicBool,
     /// The server rejects writes.
@@ -37,7 +37,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Prepares a connection. The first caller connects, on its own runtime or on `runtime`.
+    /// Prepares a connection. The first call opens the connection, on `runtime` or, if `None`, on the caller's runtime.
     pub(super) fn new(
         server: &Arc<Server>,
         after: Option<&Self>,
@@ -68,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Returns whether calls can use the connection. For a short time after a failed attempt, calls get the error of
-    /// that attempt. A connection that was idle for a long time is replaced, because its peer may be gone.
+    /// Returns whether calls can use the connection. A failed connection remains usable for a short time, so that calls
+    /// fail with its error. A connection that was idle for a long time is not usable, because its peer may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
@@ -79,8 +79,8 @@ impl Connection {
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the connection is usable, and was made after the server was last silent. Older connections may
-    /// have lost their peer during the silence.
+    /// Returns whether the connection is usable and was opened after the server last stopped responding. The peer of an
+    /// older connection may have gone away in the meantime.
     pub(super) fn is_trusted(&self, server: &Server) -> bool {
         self.silences == server.breaker.silences() && self.is_usable()
     }
@@ -123,7 +123,7 @@ impl Connection {
             .inspect_err(|fault| self.observe(fault))
     }
 
-    /// Abandons the connection if `fault` shows that it has ended or that its server rejects writes.
+    /// Abandons the connection if `fault` shows that the connection has ended, or that the server rejects writes.
     fn observe(&self, fault: &Fault) {
         let rejects_writes = fault.is_read_only_error();
         if rejects_writes {

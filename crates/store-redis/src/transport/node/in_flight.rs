@@ -3,8 +3,8 @@ use std::time::Instant;
 use super::server::Server;
 use crate::transport::fault::Fault;
 
-/// A call in flight. If the caller abandons the call after at least half of the server's timeout, the call counts as
-/// unanswered, because the caller's own deadline may come before that timeout.
+/// A call in flight. If the caller abandons it after at least half of the server's timeout, it counts as unanswered.
+/// Otherwise, callers with short deadlines would never notice a silent server.
 #[derive(Debug)]
 pub(super) struct InFlight<'a> {
     server: &'a Server,

@@ -68,10 +68,10 @@ impl Node {
         &self.server
     }
 
-    /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
+    /// Returns all replies, or the first error in a checked reply. Loads the scripts again if the server has lost them.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
         if self.is_pooled() || call.confirmation.is_some() {
-            // boxed, like the rare case below, so that request futures stay small
+            // boxed, so that the futures of requests stay small
             return Box::pin(self.call_exclusively(call)).await;
         }
         match self.call_once(&call).await {
@@ -86,8 +86,8 @@ impl Node {
         }
     }
 
-    /// Returns raw replies, including errors. In pooled mode, returns `None` and sends nothing, because pooled
-    /// connections parse replies themselves.
+    /// Returns raw replies, including errors. In pooled mode, returns `None` without sending the call, because pooled
+    /// connections parse the replies themselves.
     pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
         if self.is_pooled() {
             return Ok(None);
@@ -135,10 +135,10 @@ impl Node {
         connection.read(&replies, call)
     }
 
-    /// Sends a call over the multiplexed connection. Gives up the connection after a timeout: a connection that has
-    /// silently lost its peer would stay broken for a quarter of an hour.
+    /// Sends a call over the multiplexed connection. Abandons the connection after a timeout, because if its peer is
+    /// gone, the connection would remain broken for a quarter of an hour.
     async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
-        // checked first, so that a refused call does not wait for a permit
+        // consults the circuit breaker first, so that a refused call does not wait for a permit
         self.admit(call.deadline).await?;
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -152,7 +152,7 @@ impl Node {
             let exchange = pin!(connection.exchange(call));
             match self.mode {
                 Mode::Own | Mode::Pooled => exchange.await,
-                // the runtime that drives the connection may be stuck, and must not block this runtime
+                // needs its own timeout, because the runtime that drives the connection may be stuck
                 Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
                     .await
                     .unwrap_or(Err(Fault::Timeout)),
@@ -173,7 +173,7 @@ impl Node {
         self.pool.get_or_init(new).call(&call).await
     }
 
-    /// Rejects the call if the server is known to be silent. May first wait for a probe in flight.
+    /// Rejects the call if the server is known to be silent or unreachable. May first wait for a probe in progress.
     async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
         if !self.server.breaker.is_closed() {
             self.probe_if_due();
@@ -196,7 +196,7 @@ impl Node {
         self.server.breaker.judge(has_connection)
     }
 
-    /// Starts a probe if one is due. It runs on the caller's runtime, and continues even if the caller gives up.
+    /// Starts a probe if one is due. It runs on the caller's runtime, and continues even if the caller stops waiting.
     fn probe_if_due(&self) {
         let Some(probe) = Probe::begin(&self.server) else {
             return;

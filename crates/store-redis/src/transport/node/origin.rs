@@ -7,7 +7,7 @@ use crate::transport::{Endpoint, Multiplexer};
 
 pub(crate) enum Origin {
     Server(Box<Endpoint>),
-    /// The server that the sentinels name. They are asked before each new connection.
+    /// The server that the sentinels name. The sentinels are asked again before each new connection.
     Sentinels(Sentinels),
 }
 

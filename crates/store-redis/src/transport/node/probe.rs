@@ -48,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// Reports to the breaker that PING was answered. A failed connection attempt has already reported its error.
+    /// Tells the breaker that PING was answered. If PING failed, the connection attempt has already reported its error.
     fn report(&self, is_answered: bool) {
         if is_answered {
             self.server.breaker.answered();

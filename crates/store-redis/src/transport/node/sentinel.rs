@@ -37,8 +37,8 @@ impl Sentinels {
         &self.master
     }
 
-    /// Connects to the master. Asks all sentinels in parallel, and uses the first server that confirms its role,
-    /// because an isolated sentinel may name an old master.
+    /// Connects to the master. Asks all sentinels in parallel, because an isolated sentinel may name a former master.
+    /// Uses the first server that confirms that it is the master.
     pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
         let requests = self.sentinels.iter().map(|sentinel| self.ask(sentinel));
         let mut answers: FuturesUnordered<_> = requests.collect();

@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Begins an epoch unless the replies to [`history_commands`] are the same as on the previous connection.
+    /// Begins a new epoch unless [`history_commands`] returned the same ids as on the previous connection.
     pub(super) fn connected(&self, replies: &[Value]) {
         let history = history(replies);
         let mut last = self.history.lock().unwrap_or_else(PoisonError::into_inner);

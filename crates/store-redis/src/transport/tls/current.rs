@@ -10,11 +10,11 @@ use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 /// Minimum time between reads of the files.
 const READ_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// A renewable client certificate, shared by all endpoints of a Redis deployment.
+/// A client certificate that can be renewed without a restart. All endpoints of a Redis deployment share it.
 pub(crate) struct CurrentCertificate {
     files: ClientCertificate,
     pair: Mutex<Arc<Pair>>,
-    /// Locked while the files are being read. Meanwhile, other connections use the previous pair.
+    /// Locked while the files are being read. Meanwhile, other connections use the previous certificate and key.
     last: tokio::sync::Mutex<LastRead>,
 }
 
@@ -37,7 +37,7 @@ impl CurrentCertificate {
         })
     }
 
-    /// Returns the certificate and key from the files, or the last usable pair if the files are unusable.
+    /// Returns the certificate and key from the files, or the previous certificate and key if the files cannot be used.
     pub(crate) async fn get(&self) -> Arc<Pair> {
         if let Ok(mut last) = self.last.try_lock()
             && last.at.elapsed() >= READ_INTERVAL_MIN

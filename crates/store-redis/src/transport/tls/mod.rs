@@ -36,7 +36,7 @@ pub(super) fn without_certificate() -> Result<Arc<ClientConfig>, RedisError> {
     Ok(Arc::clone(CONFIG.get_or_init(|| Arc::new(config))))
 }
 
-/// Trusts the certificate authorities that the system trusts when the first connection is made.
+/// Builds a configuration that trusts the system's certificate authorities. They are loaded for the first connection.
 fn verifying() -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, RedisError> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = match ROOTS.get() {
@@ -65,8 +65,8 @@ fn load_roots() -> io::Result<RootCertStore> {
 #[error("{0}; Redis may require a client certificate (tls-auth-clients), and none is configured")]
 struct CertificateHint(RedisError);
 
-/// Adds a hint if a missing client certificate may be the cause. The error may not mention the certificate, because the
-/// server's alert can be lost when the server closes the connection.
+/// Adds a hint to `error` if a missing client certificate may be its cause. The error itself may not mention the
+/// certificate, because the server's alert can be lost when the server closes the connection.
 pub(super) fn explain(error: RedisError) -> RedisError {
     let Some(kind) = io_error(&error)
         .filter(|error| ends_a_handshake(error))
@@ -97,7 +97,7 @@ fn ends_a_handshake(error: &io::Error) -> bool {
     }
 }
 
-/// Returns the I/O error inside an error of the `redis` crate, which stores it behind a pointer.
+/// Returns the I/O error that the `redis` crate has wrapped in `error`, behind an `Arc`.
 fn io_error(error: &RedisError) -> Option<&io::Error> {
     let source: &Arc<dyn Error + Send + Sync> = error.source()?.downcast_ref()?;
     source.downcast_ref()

@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PemFileError> {
 
 fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemFileError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    // the parser's errors quote the text, so they must not be passed on
+    // the parser's errors quote the file, which may contain secrets, so the errors must not be passed on
     match chain {
         Err(_) => Err(PemFileError::Malformed),
         Ok(chain) if chain.is_empty() => Err(PemFileError::NoCertificate),

@@ -4,11 +4,11 @@
 pub enum RedisUrlError {
     Scheme,
     Host,
-    /// The name of the master is missing, or is followed by anything other than a database.
+    /// The name of the master is missing, or is followed by something other than a database number.
     Master,
     /// A cluster has no numbered databases.
     Cluster,
-    /// A part that has no effect: an unknown parameter, a part after `#`, or a user without a password.
+    /// The URL has a part without effect: an unknown parameter, a part after `#`, or a user without a password.
     Parameter,
     /// The URL requires TLS, which needs the feature `tls` of this crate.
     Encryption,

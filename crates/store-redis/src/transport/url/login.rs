@@ -7,7 +7,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Parses `user:password`, the part before `@`. If there is no `@`, both are absent.
+    /// Parses `user:password`, the part before `@`. If the URL has no `@`, user and password are `None`.
     pub(super) fn read(credentials: Option<&str>) -> Result<Self, RedisUrlError> {
         let Some(credentials) = credentials else {
             return Ok(Self::default());
@@ -19,7 +19,7 @@ impl Login {
         Self::of(Some(user).filter(|user| !user.is_empty()), Some(password))
     }
 
-    /// Decodes both parts. Rejects a user without a password, because the default user would be logged in instead.
+    /// Decodes user and password. Rejects a user without a password, because Redis would use the default user instead.
     pub(crate) fn of(user: Option<&str>, password: Option<&str>) -> Result<Self, RedisUrlError> {
         if user.is_some() && password.is_none() {
             return Err(RedisUrlError::Parameter);

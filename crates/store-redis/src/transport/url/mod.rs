@@ -1,4 +1,4 @@
-//! Splits a Redis URL into its parts. Rejects parts that have no effect.
+//! Splits a Redis URL into its parts. Rejects URLs that have parts without effect.
 
 mod error;
 mod login;

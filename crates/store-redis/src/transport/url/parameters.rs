@@ -3,7 +3,7 @@ use super::RedisUrlError;
 pub(crate) struct Parameters<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Parameters<'a> {
-    /// Parses the text after `?`. Rejects parameters that are not in `allowed`, empty, or repeated.
+    /// Parses the text after `?`. Rejects parameters that are empty, repeated, or not in `allowed`.
     pub(super) fn read(query: Option<&'a str>, allowed: &[&str]) -> Result<Self, RedisUrlError> {
         let mut parameters: Vec<(&str, &str)> = Vec::new();
         for parameter in query.into_iter().flat_map(|query| query.split('&')) {

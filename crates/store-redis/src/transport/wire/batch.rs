@@ -1,7 +1,7 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{OneOfMany, write_count, write_word};
 
-/// Maximum number of calls in a batch. Keeps one script call well under a millisecond.
+/// Maximum number of calls in a batch. The limit keeps the script call for one batch well under a millisecond.
 const CALLS_MAX: usize = 32;
 pub(super) const BYTES_MAX: usize = 16_384;
 
@@ -28,7 +28,7 @@ impl Batch {
         self.head == call.head
     }
 
-    /// Adds a call. If the batch would exceed its limits, first moves its calls to `calls`.
+    /// Adds a call. If the batch would exceed its limits, first moves the calls of the batch to `calls`.
     pub(super) fn add(&mut self, call: &OneOfMany<'_>, waiter: Waiter, calls: &mut Calls) {
         let is_too_long = self.arguments.len() + call.arguments.len() > BYTES_MAX;
         if self.waiters.len() == CALLS_MAX || is_too_long {

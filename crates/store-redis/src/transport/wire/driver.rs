@@ -17,7 +17,7 @@ use threadkeep_store::Alarm;
 const READ_BYTES: usize = 64 * 1024;
 /// Minimum free space in the buffer for a read. If there is less, the buffer grows.
 const MIN_READ_BYTES: usize = 4 * 1024;
-/// Maximum size of a buffer that is kept. A larger buffer is released.
+/// Maximum size of a buffer that is reused. The memory of a larger buffer is released.
 const KEPT_BYTES: usize = 64 * 1024;
 
 pub(super) struct Driver<S> {
@@ -32,8 +32,8 @@ pub(super) struct Driver<S> {
     scan: Option<Scan>,
     /// Errors that the next callers receive instead of their replies.
     refusals: iter::RepeatN<Bytes>,
-    /// Time of the next check for missed deadlines. It may be earlier than all deadlines. One timer serves all calls,
-    /// because few calls miss their deadline.
+    /// Time of the next check for missed deadlines, which may be before the earliest deadline. One timer serves all
+    /// calls, because few calls miss their deadline.
     earliest: Option<Instant>,
     alarm: Alarm,
 }
@@ -61,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     /// Resolves to the error that ends the connection. Reads replies first, even while the server accepts no data, so
-    /// that replies sent before the server closed the connection are delivered.
+    /// that replies that the server sent before it closed the connection are delivered.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         if let Poll::Ready(error) = self.poll_read(context) {
             return Poll::Ready(error);
@@ -73,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         sent
     }
 
-    /// Fails calls that have missed their deadline, even while the server accepts no data.
+    /// Fails calls that have missed their deadline, including calls that the server does not accept.
     fn poll_late(&mut self, context: &mut Context<'_>) {
         loop {
             let unsent = match self.sent < self.calls.bytes.len() {
@@ -85,8 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             };
             let is_set = self.alarm.poll(context, earliest.into()).is_pending();
             let now = Instant::now();
-            // also checks the clock, because a timer never fires in a task that has used up its coop budget, for
-            // example by reading constantly
+            // also checks the clock, because a Tokio timer never fires in a task that has used up its cooperative
+            // scheduling budget, for example by reading constantly
             if is_set && now < earliest {
                 return;
             }
@@ -197,8 +197,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
-    /// Reads the first line of an array that has one element for each of the next `callers`. If the line is an error,
-    /// all of these callers get the error. Returns whether the line has arrived.
+    /// Reads the first line of the reply to a batch: an array with one element for each of the next `callers`. If the
+    /// line is an error, all these callers get the error. Returns whether the line has arrived.
     fn open_batch(&mut self, callers: usize) -> Result<bool, RedisError> {
         let Some(line) = self.line() else {
             return Ok(false);
@@ -218,8 +218,8 @@ impl<S> Driver<S> {
         }
     }
 
-    /// Reads the reply to a guard. If the reply is an error, the next `callers` get the error. Returns whether the
-    /// reply has arrived.
+    /// Reads the reply to a guard, a write that fails on replicas. If the reply is an error, the next `callers` get the
+    /// error. Returns whether the reply has arrived.
     fn pass_guard(&mut self, callers: usize) -> bool {
         let Some(line) = self.line() else {
             return false;

@@ -9,16 +9,16 @@ const SCAN: Bound = Bound {
     allocated: 0,
     nanos: 1_000,
 };
-/// Bound for parsing. The shortest value is 3 bytes long, and takes up 56 bytes when parsed. Rare types are parsed by
-/// the `redis` crate, which uses a buffer of 8 KB for each value.
+/// Bound for parsing, per byte of input. The shortest value is 3 bytes long, and takes up 56 bytes when parsed. Rare
+/// types are parsed by the `redis` crate, which uses a buffer of 8 KB for each value.
 const READ: Bound = Bound {
     held: 64,
     allocated: 4_000,
     nanos: 3_000,
 };
-/// Maximum size of an input that arrives byte by byte. Such an input is scanned once per byte.
+/// Maximum size of an input that is also scanned as it arrives byte by byte, which takes one scan per byte.
 const BYTE_BY_BYTE: usize = 4_096;
-/// Size of generated arrays of short replies. Random changes never produce a long array whose count is correct.
+/// Size of the arrays that the test generates, because random changes never produce a long array with a correct count.
 const ARRAY_BYTES: usize = 20_000;
 
 #[test]
@@ -46,7 +46,7 @@ fn array(reply: &[u8]) -> Vec<u8> {
     [format!("*{count}\r\n").as_bytes(), &reply.repeat(count)].concat()
 }
 
-/// Checks that a byte-by-byte scan finds the same end. The scan may report an error late, but not the end.
+/// Checks that a byte-by-byte scan has the same result as `expected`, and finds the end as soon as its byte arrives.
 fn ends_equally_byte_by_byte(bytes: &[u8], replies: usize, expected: Option<Option<usize>>) {
     let mut scan = Scan::of(replies);
     let steps = (0..=bytes.len()).map(|received| (received, scan.end(&bytes[..received])));

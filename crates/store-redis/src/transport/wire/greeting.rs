@@ -30,7 +30,7 @@ pub(super) async fn greet(
         client.arg("SETINFO").arg(name).arg(value);
         rest.push(client);
     }
-    // the reply to HELLO is checked first: a server with too many clients reports this there, and closes the connection
+    // checks the reply to HELLO first, because it contains the error if the server has too many clients
     let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
     for reply in hello? {
         reply.extract_error().map_err(without_password)?;
@@ -41,7 +41,7 @@ pub(super) async fn greet(
     Ok(())
 }
 
-/// Replaces an error that may contain the password. A server that does not support HELLO echoes the arguments.
+/// Replaces an error that may contain the password: a server that does not support HELLO repeats the arguments.
 pub(in crate::transport) fn without_password(error: RedisError) -> RedisError {
     match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => (

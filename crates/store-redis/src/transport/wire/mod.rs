@@ -39,7 +39,7 @@ pub(super) use value::values;
 /// A handle to a connection. Clones share the connection, which closes when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Multiplexer {
-    /// Held by the callers, but not by the task itself, so that the task notices when the last caller is gone.
+    /// Held by the callers, but not by the connection's task, so that the task notices when no caller remains.
     caller: Arc<Caller>,
 }
 
@@ -65,7 +65,7 @@ impl Multiplexer {
         self.caller.0.has_ended()
     }
 
-    /// Returns one reply per command. A reply may be an error. Callers must set a time limit.
+    /// Sends commands, and returns one reply for each, possibly an error. Callers must apply their own time limit.
     pub(super) async fn call(&self, commands: &[Command]) -> Result<Vec<Value>, RedisError> {
         match self.exchange(commands, None).await {
             Ok(replies) => values(&replies, commands.len()),

@@ -1,8 +1,8 @@
 use super::{Calls, ReplyKind, Waiter};
 use crate::transport::{Command, command, key_of};
 
-/// Unsent reads for a server that accepts writes. A guard, which is a write without effect, is sent before them. A
-/// server that has become a replica rejects the guard, so its data, which may lag behind, is not used.
+/// Unsent reads that a replica must not answer. A guard, which is a write without effect, is sent before the reads. If
+/// the server has become a replica, the guard fails, and the replies, which may be outdated, are not used.
 #[derive(Default)]
 pub(super) struct PrimaryReads(Calls);
 
@@ -11,7 +11,7 @@ impl PrimaryReads {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
             let mut guard = command("HDEL");
-            // the guard uses one of the store's own keys, because the user may not have access to any others
+            // uses one of the store's own keys for the guard, because the Redis user may not have access to other keys
             guard.arg(commands.first().and_then(key_of).unwrap_or_default());
             guard.arg("");
             guard.write(bytes);

@@ -12,8 +12,8 @@ use super::primary_reads::PrimaryReads;
 use crate::transport::Command;
 use crate::transport::fault::Fault;
 
-/// Unsent calls. Plain calls are sent in order, and then batched and guarded calls. Calls can overtake each other in this
-/// way, because each caller waits only for its own reply.
+/// Unsent calls. Plain calls are sent first, in order, followed by batched and guarded calls. The order of calls can
+/// change in this way, because each caller waits only for its own reply.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -36,7 +36,7 @@ pub(super) struct Calls {
     pub(super) waiters: Vec<Waiter>,
 }
 
-/// A caller that is waiting for replies. After a missed deadline, the sender is gone, and the replies are discarded.
+/// A caller that is waiting for replies. After a missed deadline, `sender` is `None`, and the replies are discarded.
 pub(super) struct Waiter {
     pub(super) expected: ReplyKind,
     deadline: Option<Instant>,
@@ -47,9 +47,9 @@ pub(super) struct Waiter {
 pub(super) enum ReplyKind {
     /// The number of replies for one caller.
     Replies(usize),
-    /// An array with one element for each of the given number of callers, or one error for all of them.
+    /// The reply to a batch of this many callers: an array with one element per caller, or one error for all callers.
     OfAll(usize),
-    /// A reply that no caller waits for. If it is an error, it replaces the replies to the given number of callers.
+    /// The reply to a guard. If this reply is an error, it replaces the replies to the given number of callers.
     Guard(usize),
 }
 
@@ -88,7 +88,7 @@ impl Queue {
         Ok(receiver)
     }
 
-    /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, the next call wakes the driver.
+    /// Swaps the queued calls with `calls`, which must be empty. If no call is queued, the next call wakes the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
         state.drain_batches();
@@ -106,8 +106,8 @@ impl Queue {
         Taken::Nothing
     }
 
-    /// Returns whether all callers are gone. If not, the driver is woken when the last caller is gone, or when there is
-    /// more to send.
+    /// Returns whether all callers are gone. If not, the driver is woken when the last caller is gone, or when another
+    /// call is queued.
     pub(super) fn is_abandoned(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
         state.sender = Some(waker.clone());
@@ -215,7 +215,7 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     }
 }
 
-/// Fails calls that have missed their deadline. Returns the earliest deadline of the other calls.
+/// Fails calls that have missed their deadline. Returns the earliest deadline of the remaining calls.
 pub(super) fn give_up_late<'a>(
     waiters: impl IntoIterator<Item = &'a mut Waiter>,
     now: Instant,

@@ -12,7 +12,7 @@ impl<'a> Reader<'a> {
         Self { rest: replies }
     }
 
-    /// Returns the first byte of the next value, which is its type.
+    /// Returns the type of the next value, which is its first byte.
     pub(super) fn kind(&self) -> Result<u8, RedisError> {
         self.rest.first().copied().ok_or_else(malformed)
     }

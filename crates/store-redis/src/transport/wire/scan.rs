@@ -4,7 +4,7 @@ const DIGITS_MAX: usize = 9;
 
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Offset up to which replies have been scanned. It can lie beyond the received bytes.
+    /// Offset up to which replies have been scanned. May be beyond the received bytes, because contents are skipped.
     at: usize,
     /// Number of values that must still be scanned.
     remaining: usize,
@@ -18,7 +18,7 @@ impl Scan {
         }
     }
 
-    /// Returns the end of the replies once they are complete. `bytes` must begin with the bytes from the previous call.
+    /// Returns the end of the replies, or `None` if incomplete. `bytes` must begin with the bytes of the previous call.
     pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
         while self.remaining > 0 {
             let Some(rest) = bytes.get(self.at..) else {
@@ -61,7 +61,7 @@ impl Scan {
 }
 
 /// Parses a length or count, and returns it with the size of its line. Returns `None` if the line is incomplete. The
-/// number is `None` for -1. Rejects numbers of ten or more digits, because Redis sends no length or count this large.
+/// returned number is `None` for -1. Rejects numbers of ten or more digits, because Redis never sends them.
 pub(super) fn length(text: &[u8]) -> Result<Option<(Option<usize>, usize)>, RedisError> {
     if text.first() == Some(&b'-') {
         return match text.len() < 4 {

@@ -39,7 +39,7 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Arc<Queue>, RedisError> 
 }
 
 async fn tcp(host: &str, port: u16, settings: &TcpSettings) -> io::Result<TcpStream> {
-    // connects to all addresses in parallel, so that an address that does not answer does not delay the others
+    // connects to all addresses in parallel, so that an address that does not answer does not cause a delay
     let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     let attempts = addresses
         .into_iter()

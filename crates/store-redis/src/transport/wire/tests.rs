@@ -175,7 +175,7 @@ async fn calls_that_exceed_a_batch_are_sent_in_several_batches() {
     let sent = many.iter().chain(&long).map(|call| wire.call(call));
     let calls = futures_util::future::join_all(sent);
     let answered = async {
-        // The short calls and the first long call form batches of 32, 32 and 7. Each other long call is sent alone.
+        // The short calls and the first long call form batches of 32, 32 and 7. Two more long calls are sent alone.
         for writes in [32, 32, 7, 1, 1] {
             let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
             theirs.read_exact(&mut line).await.unwrap();

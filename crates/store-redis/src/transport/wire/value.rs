@@ -36,7 +36,7 @@ fn read_value(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError
             reader.line()?;
             Value::Nil
         }
-        // the `redis` crate parses rare types, and also errors, because it distinguishes the kinds of errors
+        // leaves rare types to the `redis` crate, and also errors, because that crate distinguishes kinds of errors
         _ => {
             let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
             parse_redis_value(reader.raw(end)?)?
@@ -49,7 +49,7 @@ fn read_values(
     count: usize,
     depth: usize,
 ) -> Result<Vec<Value>, RedisError> {
-    // reserves space only for the number of values that can have arrived, because the server's count may be wrong
+    // the server's count may be wrong, so the received bytes limit the reserved space
     let mut values = Vec::with_capacity(count.min(reader.rest().len() / VALUE_BYTES_MIN));
     for _ in 0..count {
         values.push(read_value(reader, depth)?);

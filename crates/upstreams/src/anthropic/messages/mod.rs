@@ -6,7 +6,7 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// Inserted before an assistant message that begins a conversation. The API requires a user message first.
+/// Inserted before an assistant message that begins a conversation, because the API requires a user message first.
 const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
 
 pub(super) struct Conversation {
@@ -17,7 +17,7 @@ pub(super) struct Conversation {
 /// Converts the instructions and the conversation.
 ///
 /// All `system` and `developer` messages become part of the system prompt, in order. Adjacent messages with the same
-/// role are merged, so that roles alternate. The tool results of one step share a message. Texts without visible
+/// role are merged, so that roles alternate. The tool results of one step share a message. Text blocks without visible
 /// characters are omitted, because the API rejects them.
 pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
     let mut writer = Writer {
@@ -127,7 +127,7 @@ impl Writer<'_> {
         &mut last.expect("a message was added").blocks
     }
 
-    /// Removes trailing thinking blocks, and the message itself if no block is left.
+    /// Removes trailing thinking blocks from the last message, and removes the message if it has no other blocks.
     fn end_message(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             while message.blocks.last().is_some_and(|block| block.is_thinking) {

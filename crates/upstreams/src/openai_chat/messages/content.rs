@@ -4,8 +4,8 @@ use threadkeep_domain::member;
 
 /// Converts content to an array if it contains media that this API accepts, and otherwise to a string.
 ///
-/// All compatible servers accept a string, so refusals also become text. Returns `None` if nothing in the content can
-/// be expressed in this API.
+/// A string is preferred, because all compatible servers accept it. Refusals therefore become text. Returns `None` if
+/// nothing in the content can be expressed in this API.
 pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
     let is_text = |part: &Part<'_>| matches!(part, Part::Text(_));
     let has_media =

@@ -77,7 +77,7 @@ fn call(part: usize, id: Option<&str>, name: &str) -> Piece {
     Piece::Call { part, id, name }
 }
 
-/// Asserts that the pieces add up to the texts of an answer.
+/// Asserts that the pieces, joined together, equal the parts of the answer.
 #[track_caller]
 fn assert_whole(answer: &ModelAnswer, pieces: &[Piece]) {
     for (number, part) in answer.parts.iter().enumerate() {
@@ -222,7 +222,7 @@ fn parts_have_the_order_in_which_they_begin() {
 #[test]
 fn calls_are_read_in_each_server_format() {
     for deltas in [
-        // the same call in one delta, without an index, with repeated ids, with an object as arguments, or named late
+        // the same call in one delta, without an index, with repeated ids, with object arguments, or with a late name
         vec![
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"k\":1}"}}]}"#,
         ],

@@ -34,7 +34,7 @@ async fn a_client_that_does_not_read_uses_bounded_memory() {
     }
     let meanwhile = resident_bytes(&server).await;
 
-    // the server buffers 128 answers and the answers in flight, but not all 60 MB
+    // the server buffers only 128 answers and those of requests in flight, but not all answers, which take 60 MB
     let more = meanwhile.saturating_sub(before);
     assert!(more < 45 * MIB, "{more}");
     for _ in 0..REQUESTS {

@@ -140,7 +140,7 @@ async fn an_empty_merge_clears_the_metadata(server: &Server) {
     let data = about(&id, &[("operations", set), ("metadata", r#"{"m":1}"#)]);
     socket.ok("merge", &data).await;
 
-    // a merge of metadata alone preserves the state, and a merge of operations preserves the metadata
+    // a merge with only metadata preserves the state, and a merge with only operations preserves the metadata
     let data = about(&id, &[("operations", "[]"), ("metadata", r#"{"m":2}"#)]);
     socket.ok("merge", &data).await;
     socket.merge(&id, set).await;

@@ -17,7 +17,7 @@ use crate::support::until;
 const POLICY: u16 = 1008;
 const GOING_AWAY: u16 = 1001;
 
-/// Starts a server whose store timeout is long enough for the proxy's delays.
+/// Starts a proxy for Redis, and a server with a store timeout that is longer than the proxy's delays.
 fn start_with_proxy() -> (Server, Proxy) {
     let redis = redis::shared();
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into());
@@ -81,7 +81,7 @@ async fn threads_do_not_wait_for_each_other() {
     let (server, proxy) = start_with_proxy();
     let mut socket = Socket::open(&server).await;
     let threads: Vec<_> = (0..20).map(|_| new_id()).collect();
-    // for a while after a successful merge, the server sends each write as a single command
+    // for a while after this merge, the server sends each write as one command, so the proxy can hold the whole write
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -128,11 +128,11 @@ async fn a_client_that_sends_too_much_is_blocked() {
     let meanwhile = resident_bytes(&server).await;
     proxy.set(Mode::Open);
 
-    // the server may hold 32 MiB of requests in flight, the message being sent, and socket buffers
+    // the server may buffer 32 MiB of requests in flight, the message that is being sent, and socket data
     assert!(is_blocked, "all are sent");
     let more = meanwhile.saturating_sub(before);
     assert!(more < 64 * MIB, "{more}");
-    // the last message was cut off, so the socket accepts no further requests
+    // the last message was cut off, so the client cannot send further requests on this socket
     for _ in 0..sent.get() {
         assert_eq!(socket.answer().await["id"], "1");
     }
@@ -142,7 +142,7 @@ async fn a_client_that_sends_too_much_is_blocked() {
 async fn requests_in_flight_are_answered_before_the_server_stops() {
     let (server, proxy) = start_with_proxy();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // for a while after a successful merge, the server sends each write as a single command
+    // for a while after this merge, the server sends each write as one command, so the proxy can hold the whole write
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);
@@ -150,7 +150,7 @@ async fn requests_in_flight_are_answered_before_the_server_stops() {
         let text = request(&number.to_string(), "merge", &push(&id, number));
         frame(FIN | TEXT, text.as_bytes())
     });
-    // send all frames together, so that the server has read all of them before it stops
+    // send all frames together, so that the server has read all of them before it starts to shut down
     socket
         .send_bytes(&frames.collect::<Vec<_>>().concat())
         .await;
@@ -191,9 +191,14 @@ async fn a_request_that_crosses_the_close_frame_is_executed() {
 #[tokio::test]
 async fn requests_of_a_disconnected_client_finish_before_the_server_stops() {
     let (server, proxy) = start_with_proxy();
-    let other = server.settings().start();
+    // the proxy does not delay the calls of this server
+    let direct = format!("redis://127.0.0.1:{}", redis::shared().port());
+    let other = server
+        .settings()
+        .set("THREADKEEP_REDIS_URL", direct)
+        .start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
-    // for a while after a successful merge, the server sends each write as a single command
+    // for a while after this merge, the server sends each write as one command, so the proxy can hold the whole write
     socket.merge(&new_id(), "[]").await;
 
     proxy.set(Mode::Hanging);

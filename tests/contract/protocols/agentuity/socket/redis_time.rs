@@ -5,8 +5,8 @@ use crate::support::busy::Busy;
 use crate::support::client::new_id;
 use crate::support::server::{Backend, Server};
 
-/// Twice the documented limit for clients with an API key, which is 60 ms. Other processes may share the processor's
-/// caches and slow Redis down.
+/// Maximum time for which a call may block Redis: twice the documented limit of 60 ms for clients with an API key,
+/// because other processes share the processor's caches and may slow Redis down.
 const BLOCKED_MAX: Duration = Duration::from_millis(120);
 const OPERATIONS: usize = 10_000;
 

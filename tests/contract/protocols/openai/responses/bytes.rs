@@ -55,7 +55,7 @@ async fn a_large_request_is_sent_to_redis_once_and_stored_once() {
         let answer = run(&api, &body).ok().await.json();
 
         let sent = sent_bytes(&redis) - before.0;
-        // allocations of two megabytes may be rounded up by as much as half a megabyte
+        // Redis may round up an allocation of two megabytes by as much as half a megabyte
         let kept = stored_bytes(&redis) - before.1;
         assert!(sent < LARGE * 2, "{sent} bytes were sent");
         assert!(kept < LARGE * 3 / 2, "{kept} bytes are kept");

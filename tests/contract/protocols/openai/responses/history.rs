@@ -46,7 +46,7 @@ async fn continuing_an_earlier_response_forks_the_conversation(server: &Server) 
     assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
     assert_eq!(repeat.json(), forked);
     assert_eq!(upstream.count(), 7);
-    // the fork starts with the keys of its source, and then changes independently
+    // the forked conversation starts with its source's keys, and then changes independently
     assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
     let list = async |response: &Value| {
         let conversation = response["conversation"]["id"].as_str().unwrap();
@@ -197,7 +197,7 @@ async fn items_of_other_clients_do_not_fork_the_conversation(server: &Server) {
         .map(|message| &message["content"])
         .collect();
     assert_eq!(contents, ["one", "one", "two", "two"]);
-    // a request that is rejected for a different reason creates no copy
+    // a request that is rejected for a different reason does not copy the conversation
     let mut wrong = body(&first, &json!("three"));
     wrong["model"] = json!("other");
     refused(
@@ -252,7 +252,7 @@ async fn a_request_without_input_answers_the_conversation(server: &Server) {
     let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
     let sent_roles: Vec<_> = last.messages().iter().map(roles).collect();
     assert_eq!(sent_roles, ["user", "assistant", "assistant"]);
-    // a request without input is rejected, unless another client has already added a message
+    // a request without input is rejected, unless another client has already added a message to the conversation
     let conversation = api.create(&json!({})).await;
     let body = json!({"model": "m", "conversation": conversation.id});
     let param = Some("input");
@@ -297,7 +297,7 @@ async fn an_unstored_response_continues_a_response_without_changing_it(server: &
     let sent = upstream.requests().pop().unwrap();
     let again = aside(&first).ok().await;
 
-    // the upstream receives the items up to the first response, the input, and the call with its result
+    // the upstream receives the items up to and including the first response, the input, and the call with its result
     assert_eq!(sent.messages().len(), 5, "{:?}", sent.messages());
     assert_eq!(sent.user_text(), "Aside?");
     assert_eq!(answer["conversation"], Value::Null);
@@ -307,7 +307,7 @@ async fn an_unstored_response_continues_a_response_without_changing_it(server: &
     upstream.script([Reply::calls([increment_call()]), Reply::text("Three.")]);
     let third = run(&api, &stored(&second, "3")).ok().await.json();
     assert_eq!(third["conversation"], second["conversation"]);
-    // the increment made by the response that was not stored is undone
+    // the response that was not stored also incremented the key, but that increment was undone
     assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
 
     // call outputs are checked as in a stored conversation

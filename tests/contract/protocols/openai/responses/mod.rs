@@ -38,7 +38,7 @@ pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) ->
         .set("THREADKEEP_UPSTREAM_RETRIES", 0)
 }
 
-/// Starts two replicas. If one replica is killed or stopped, the other soon continues its responses.
+/// Starts two replicas. If one replica is killed or stopped, the other replica soon continues the running responses.
 pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
     [(); 2].map(|()| {
         with_models(shared, upstream)

@@ -80,7 +80,7 @@ async fn a_reference_to_an_item_of_the_conversation_adds_nothing(server: &Server
     ]);
     run(&api, &after(&second, input)).ok().await;
     assert_eq!(last_texts(&upstream), ["1", "One.", "2", "Two.", "3"]);
-    // continue a copy that ends with the first response, so the second reference adds an item to the input
+    // continue from the first response: the second response is not in this copy, so its reference adds it to the input
     let input = json!([
         reference(&first["output"][0]),
         reference(&second["output"][0]),

@@ -36,8 +36,8 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_belongs_to_one_request(serv
     assert_eq!(upstream.count(), 2);
 }
 
-/// Repeats a request, and lets the model answer only once the repeat has joined the running response. Otherwise, the
-/// answer to the client that disconnected could count as delivered.
+/// Repeats a request, and lets the model answer only once the repeated request has joined the running response.
+/// Otherwise, the answer to the client that disconnected could count as delivered.
 async fn send_again(api: &Api, mut body: Value, gate: &Gate) -> Value {
     body["stream"] = json!(true);
     let again = run(api, &body).header("x-stainless-retry-count", "1");
@@ -99,7 +99,7 @@ async fn an_automatic_retry_that_continues_a_response_joins_the_running_one(serv
 
     assert_eq!(again["output"][0]["content"][0]["text"], "two");
     assert_eq!(again["conversation"], first["conversation"]);
-    // once the first answer is complete, a new request continues the first response in a copy of its conversation
+    // once the server knows that this answer was delivered, the same request continues the first response in a copy
     until(async || {
         let next = ask("1").ok().await.json();
         next["conversation"] != first["conversation"]

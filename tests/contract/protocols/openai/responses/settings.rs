@@ -177,7 +177,7 @@ async fn requested_details_are_sent_upstream_and_returned(server: &Server) {
             assert_eq!(answer["frequency_penalty"], -2);
         }
     }
-    // a model that reasons by default needs only one of the two settings
+    // `include` works without `reasoning` if the model reasons by default, and `top_logprobs` works without `include`
     let body = json!({
         "model": "openai-responses", "input": "hi", "include": ["reasoning.encrypted_content"],
     });
@@ -236,7 +236,7 @@ async fn details_that_an_upstream_cannot_provide_are_rejected(server: &Server) {
     assert_eq!(upstream.count(), 0);
 }
 
-/// Clients request these details from every model, even if they use none of the related tools.
+/// Clients request these details from every model, even if the request uses none of the related tools.
 async fn details_without_effect_are_accepted_with_each_upstream_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();

@@ -11,7 +11,7 @@ use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
 
-/// Time limit for each event of a stream. Long enough even on half a processor core.
+/// Time limit for each event of a stream, long enough even on half a processor core.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(in crate::protocols::openai) struct Events {
@@ -155,7 +155,7 @@ async fn a_stream_delivers_the_answer_as_it_is_written(server: &Server) {
         .json();
     assert_eq!(whole["status"], "in_progress");
     assert_eq!(kinds(&whole["output"]), ["mcp_call"]);
-    // a second reader resumes with `starting_after`, and a third, like a browser, with `last-event-id`
+    // a second reader resumes with `starting_after`; a third reader resumes with `last-event-id`, like a browser
     let at = first["sequence_number"].as_u64().unwrap();
     let second_reader = Events::after(listen(&api, id, "&starting_after=0"), 1).await;
     let again = listen(&api, id, "").header("last-event-id", (at - 1).to_string());
@@ -220,7 +220,7 @@ async fn client_calls_are_streamed(server: &Server) {
     let last = events.last().unwrap();
     let output = &last["response"]["output"];
     assert_eq!(kinds(output), ["message", "function_call", "mcp_call"]);
-    // the client executes its calls as soon as their events arrive, so the server's calls must come first
+    // the client runs its calls as soon as their events arrive, so the events of the server's calls must come first
     let done = |kind: &str| {
         let matches = |event: &Value| {
             event["type"] == "response.output_item.done" && event["item"]["type"] == kind
@@ -526,7 +526,7 @@ async fn an_idle_stream_sends_comments(server: &Server) {
         "{created}"
     );
     events.block().await.unwrap();
-    // `OpenAI`'s client for Python would treat an empty line as an event without data
+    // no empty line follows a comment, because `OpenAI`'s client for Python would treat it as an event without data
     events.await_text(":\n:\n").await;
     gate.open();
 

@@ -79,7 +79,7 @@ async fn disallowed_tools_are_neither_offered_nor_run(server: &Server) {
         }
         assert_eq!(output[4]["name"], "look");
         assert_eq!(answer["tool_choice"], choice);
-        // the response lists all tools of the request, although only some were offered to the model
+        // the response lists all tools in the request, although the model was offered only some of them
         let shown = answer["tools"].as_array().unwrap().iter();
         let shown: Vec<_> = shown.filter_map(|tool| tool["name"].as_str()).collect();
         assert_eq!(shown, ["look", "hide"]);
@@ -113,7 +113,7 @@ async fn one_of_the_allowed_tools_can_be_required_in_the_first_step(server: &Ser
         .collect();
     assert_eq!(choices, [&json!("required"), &Value::Null]);
 
-    // a tool choice may name a tool type, which may include a date
+    // a tool choice may name the type of a tool, and that type may include a date
     upstream.script([Reply::text("No search."), Reply::text("None at all.")]);
     let mut choice = allowed("auto", &json!([{"type": "web_search_preview_2025_03_11"}]));
     choice.as_object_mut().unwrap().remove("mode");

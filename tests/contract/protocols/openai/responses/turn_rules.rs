@@ -64,7 +64,7 @@ async fn an_unstored_response_leaves_nothing(server: &Server) {
         };
         assert_eq!(error["param"], param, "{more}: {error}");
     }
-    // a failed response is not stored either, so it cannot be read
+    // if a response with `store: false` fails, it is not stored, so it cannot be read
     upstream.script([Reply::status(503)]);
     let mut body = body;
     body["stream"] = json!(true);
@@ -189,7 +189,7 @@ async fn input_that_no_prompt_can_contain_is_rejected(server: &Server) {
     ] {
         refused(run(&api, &body(input)), 400, Some(code), Some(param)).await;
     }
-    // without a conversation, the input is rejected before a conversation is created
+    // if a request does not name a conversation, invalid input is rejected before a new conversation is created
     let before = thread_count(&server).await;
     let alone = json!({"model": "m", "input": [unknown]});
     let param = Some("input[0].call_id");
@@ -301,7 +301,7 @@ async fn a_response_over_its_time_limit_is_incomplete(server: &Server) {
                 with_a_call += 1;
             }
         }
-        // on a busy machine, the time limit may expire before the first call
+        // allow responses without a call, because on a busy machine the time limit may expire before the first call
         assert!(without < 20, "{answer}");
     }
 }
@@ -406,7 +406,7 @@ async fn readers_are_disconnected_from_a_response_that_no_replica_runs() {
 
     first.kill();
 
-    // the stream has no final event, because the response may be resumed
+    // the stream has no final event, because another replica may resume the response
     let rest = events.read_until_cut().await;
     assert!(!rest.contains("response.failed"), "{rest}");
     let whole = Events::of(ask(&second)).await.rest().await;

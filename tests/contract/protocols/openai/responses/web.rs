@@ -212,7 +212,7 @@ async fn an_image_is_in_the_response_but_not_in_the_history_or_prompts(server: &
     );
     assert_eq!(metadata["usage"], json!({"images": 1}));
 
-    // a client that stores its history may send the item back unchanged
+    // a client that stores its own history may send the image call back unchanged
     upstream.script([Reply::text("A cat."), Reply::text("A cat.")]);
     let next = json!({"model": "m", "conversation": id, "input": "What is it?"});
     run(&api, &next).ok().await;

@@ -46,7 +46,7 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
     assert_eq!(api.ask(Method::GET, &path).ok().await.json(), answer);
     let other = server
         .client()
-        .get(&format!("/v1{path}"))
+        .get(&format!("/openai/v1{path}"))
         .bearer(API_SECRET);
     assert_eq!(other.ok().await.json(), answer);
     let input = api
@@ -107,7 +107,7 @@ async fn a_client_call_ends_the_response_and_is_answered_in_the_next(server: &Se
     let second = run(&api, &body(result)).ok().await.json();
     assert_eq!(second["output"][0]["content"][0]["text"], "Cold.");
 
-    // a call that the client never answers does not block the conversation
+    // a tool call that the client never answers does not block the conversation
     upstream.script([Reply::calls([weather]), Reply::text("Never mind.")]);
     run(&api, &body(json!("And tomorrow?"))).ok().await;
     run(&api, &body(json!("Forget it."))).ok().await;
@@ -184,7 +184,7 @@ async fn each_upstream_failure_has_its_error_and_the_next_response_works(server:
         assert_eq!(answer.status, status, "{code}: {text}");
         assert_eq!(answer.json()["error"]["code"], code, "{text}");
         assert!(!text.contains(PRIVATE_DETAIL), "{text}");
-        // a client may retry, because a repeated request in the conversation resumes the response
+        // a client may retry, because repeating a request in a conversation resumes its response
         assert_eq!(answer.header("x-should-retry"), None);
         let alone = json!({"model": "m", "input": "fails"});
         upstream.script([Reply::status(500)]);

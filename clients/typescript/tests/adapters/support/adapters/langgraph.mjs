@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { emptyCheckpoint, uuid6 } from "@langchain/langgraph-checkpoint";
 import { ThreadkeepSaver } from "threadkeep/langgraph";
 
-// everything in a checkpoint except its values must fit into one entry
+// a checkpoint without its values must fit into one entry, which has at most 1 MiB
 export const tooLarge = 1_100_000;
 
 export function open(options, thread_id) {

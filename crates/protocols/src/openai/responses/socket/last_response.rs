@@ -1,5 +1,5 @@
-//! Keeps the last response of a socket in memory if the response is not stored. The next message can continue from that
-//! response.
+//! Keeps the last response of a WebSocket in memory if the response is not stored. The next message can continue from
+//! that response.
 
 use crate::openai::body::ObjectBody;
 use crate::openai::edit::{Edit, edited};
@@ -7,7 +7,7 @@ use crate::openai::responses::input::is_input_kind;
 use threadkeep_domain::{Json, ResponseId, Status, elements};
 use threadkeep_responses::{EndedResponse, ResponseRequest};
 
-/// Maximum size of a response in memory. To continue from a larger response, the client must send all items again.
+/// Maximum size of a kept response in bytes. To continue from a larger response, the client must send all items again.
 const LAST_RESPONSE_BYTES_MAX: usize = 1_048_576;
 
 pub(super) struct LastResponse {
@@ -19,7 +19,7 @@ pub(super) struct LastResponse {
 }
 
 impl LastResponse {
-    /// Returns `None` if the response failed, is already stored, or is too large.
+    /// Keeps an ended response in memory. Returns `None` if the response failed, is stored, or is too large.
     pub(super) fn of(request: &ResponseRequest, base: &str, ended: &EndedResponse) -> Option<Self> {
         let is_whole = matches!(
             ended.outcome.status,
@@ -45,7 +45,7 @@ impl LastResponse {
         format!("\"{}\"", self.id)
     }
 
-    /// Builds a request that continues from this response and contains all its items.
+    /// Builds the body of a request that continues from this response. The input begins with all items of the response.
     pub(super) fn continued(&self, body: &ObjectBody) -> String {
         let input = body.given("input").unwrap_or("[]");
         let new = match input.starts_with('"') {

@@ -29,7 +29,7 @@ use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
-/// Maximum size of a message, equal to the maximum size of a body.
+/// Maximum size of a message in bytes. Request bodies have the same limit.
 const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
 /// Time limit for sending a message to a client that has stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ impl MessageSender {
 }
 
 impl Socket {
-    /// Runs until either side closes the socket. A response that is still in progress continues without the socket.
+    /// Runs until the client or the server closes the WebSocket. Does not interrupt a response that is in progress.
     async fn run(mut self, stop: CancellationToken) {
         let code = loop {
             let text = tokio::select! {

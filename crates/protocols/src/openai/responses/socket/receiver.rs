@@ -8,8 +8,8 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum number and total size of received messages that are waiting for an answer. At either limit, the server stops
-/// reading until a message is answered.
+/// Maximum number and total size of received messages that are waiting for an answer. When either limit is reached, the
+/// server stops reading until a message is answered.
 const WAITING_MAX: usize = 4;
 const WAITING_BYTES: usize = 1_048_576;
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -83,7 +83,7 @@ impl MessageReceiver {
             () = sleep_until(self.ping_at) => {
                 self.ping_at = Instant::now() + PING_EVERY;
                 let is_silent = self.last_received.elapsed() > SILENCE_MAX;
-                // skips the ping if the channel is full, because the queued messages prove that the server is alive
+                // does not wait if the output queue is full, because the queued messages show that the server is alive
                 let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
                 return match (is_silent, pinged) {
                     (true, _) | (_, Ok(Err(_))) => Err(Gone),

@@ -18,7 +18,7 @@ use threadkeep_domain::{Outcome, Status, Usage};
 use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
-/// Returns the body for a warm-up with storing disabled, because only the socket keeps the response.
+/// Returns the body of a warm-up with `store` set to false, because the response is kept only in the socket's memory.
 pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
     if body.given("conversation").is_some() {
         let expected = "true, as the request names a conversation";
@@ -52,7 +52,7 @@ pub(super) async fn warm_up(
     Ok(Ok(last_response))
 }
 
-/// Checks a warm-up like any other request, but calls no model and stores nothing.
+/// Checks a warm-up like any other request, and returns an empty response. Does not call a model or store anything.
 async fn ended(
     request: &OpenAiRequest,
     body: ObjectBody,

@@ -14,11 +14,11 @@ use super::PAUSE;
 use crate::transport::node::server::{Server, history_commands};
 use crate::transport::without_password;
 
-/// Time after the last use during which a connection needs no PING.
+/// Time after the last use of a connection during which it does not need a PING.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
 
 /// Makes connections with [`deadpool_redis::Manager`]. Skips the manager's UNWATCH and PING for connections used within
-/// the last second: no call uses WATCH, and PING costs a round trip.
+/// the last second, because no call uses WATCH, and PING costs a round trip.
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) server: Arc<Server>,
@@ -35,7 +35,7 @@ pub(super) struct Pooled {
     era: Era,
 }
 
-/// The counts of discards and silences when a connection was made. A change in either invalidates the connection.
+/// The numbers of discards and silences when a connection was made. If either changes, the connection is unusable.
 type Era = (u64, u64);
 
 impl Connector {
@@ -51,7 +51,7 @@ impl Connector {
         pooled.era == self.era() && !pooled.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Discards a connection and all others from the same era, because they lead to the same server.
+    /// Discards a connection and all other connections from the same era, because they lead to the same server.
     pub(super) fn discard(&self, pooled: &Pooled) {
         let (discards, _) = pooled.era;
         let relaxed = Ordering::Relaxed;
@@ -62,7 +62,7 @@ impl Connector {
         discarded.ok();
     }
 
-    /// Discards connections to a server that rejects writes, and delays the next connection.
+    /// Discards all connections from the same era, because the server rejects writes. Delays the next connection.
     pub(super) fn discard_read_only(&self, pooled: &Pooled) {
         *self.not_before() = Some(pooled.made + PAUSE);
         self.discard(pooled);
@@ -136,7 +136,7 @@ fn manager(
     let settings = settings
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
-    // Callers set their own time limits. By default, a reply would time out after half a second.
+    // disables the default time limits, such as half a second for a reply, because callers set their own limits
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)

@@ -8,8 +8,8 @@ use crate::scripts;
 use crate::transport::Call;
 use crate::transport::fault::Fault;
 
-/// A connection with one user. It returns to the pool if all commands were answered. Otherwise it is closed, because
-/// the next caller must not wait for an abandoned WAIT.
+/// A pooled connection while one caller uses it. It returns to the pool if all commands were answered. Otherwise it is
+/// closed, so that the next caller does not wait until an abandoned WAIT ends.
 pub(super) struct ExclusiveConnection<'a> {
     pool: &'a Pool,
     /// `None` once closed.

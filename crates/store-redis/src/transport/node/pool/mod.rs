@@ -19,19 +19,19 @@ use connector::{Connector, FRESH};
 use exclusive::ExclusiveConnection;
 use threadkeep_store::CallRejected;
 
-/// Maximum number of connections in a pool. If each write waits 1 ms for a replica, 15 connections allow 15,000 writes
-/// per second.
+/// Maximum number of connections in a pool. If each write waits 1 ms for a replica, the 15 connections that serve calls
+/// allow 15,000 writes per second.
 const CONNECTIONS_MAX: usize = 16;
-/// Leaves one connection for calls that need no permit: SCRIPT LOAD, and CLUSTER SLOTS, which only one caller sends at
-/// a time. As a result, calls rarely wait for the pool itself.
+/// Maximum number of calls with a permit. One connection remains free for calls that need no permit: SCRIPT LOAD, and
+/// CLUSTER SLOTS, which only one caller sends at a time.
 const IN_FLIGHT_MAX: usize = CONNECTIONS_MAX - 1;
 const UNUSED_MAX: Duration = Duration::from_secs(10);
-/// Pause after a failed attempt, and after a server has rejected writes. During the pause, callers get the error of the
-/// failed attempt. The pause prevents a storm of connections.
+/// Pause after a failed connection attempt, and after a server has rejected writes, to prevent a storm of connections.
+/// During the pause after a failed attempt, callers get the error of that attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Exclusive connections to one server. They are made one at a time, so that a hanging server gets one connection per
-/// call timeout, and a recovered server does not get a storm of connections.
+/// Exclusive connections to one server. The pool makes them one at a time, so that a hanging server gets only one
+/// connection per call timeout, and a recovered server does not get a storm of connections.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: managed::Pool<Connector>,
@@ -66,7 +66,7 @@ impl Pool {
         pool
     }
 
-    /// Returns all replies, or the first checked error. Reloads scripts that the server has lost.
+    /// Returns all replies, or the first error in a checked reply. Loads the scripts again if the server has lost them.
     pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
         let _permit = match call.is_limited {
             true => Some(self.limiter.acquire(call.deadline).await?),
@@ -83,12 +83,12 @@ impl Pool {
         self.last_use().is_some()
     }
 
-    /// Returns a connection if one becomes available in time. On failure, nothing has been sent.
+    /// Returns a connection, or fails if none becomes available early enough for a call. Does not send the call.
     async fn check_out(
         self: &Arc<Self>,
         deadline: Instant,
     ) -> Result<ExclusiveConnection<'_>, Fault> {
-        // one deadline for all steps, because the pool's own timeouts would add up
+        // uses one deadline for all steps, because the pool has a timeout for each step, and the timeouts would add up
         let by = CallLimiter::latest_permit_time(deadline);
         match timeout_at(by.into(), self.find()).await {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
@@ -111,7 +111,7 @@ impl Pool {
             return Err(Fault::Connect(error.clone()));
         }
         let pool = Arc::clone(self);
-        // continues even if the caller gives up, so that the next caller gets the connection or the error
+        // this task continues if the caller stops waiting, so that the next caller gets the connection or the error
         let connecting = tokio::spawn(async move {
             let result = timeout(pool.server().timeout, pool.get()).await;
             let result =
@@ -133,7 +133,7 @@ impl Pool {
         })
     }
 
-    /// Returns the time at which the next idle connection was last used. Closes unusable connections.
+    /// Closes unusable connections. Returns when the idle connection that the pool offers next was last used.
     fn last_use(&self) -> Option<Instant> {
         let connector = self.connections.manager();
         let mut last_use = None;
@@ -163,8 +163,8 @@ impl Pool {
     }
 }
 
-/// Returns the error for a case that never occurs, because the pools in this crate are never closed and have no
-/// timeouts.
+/// Returns the error for a pool that is closed or has timed out. Neither occurs, because the pools in this crate are
+/// never closed and have no timeouts.
 fn unusable() -> RedisError {
     (ErrorKind::Client, "the pool has no connection").into()
 }
