@@ -31,7 +31,7 @@ use actix_web::rt::System;
 
 use measure::Plan;
 
-/// The same allocator as the server's, so that the floor (a handler that does no work) is comparable with the server.
+/// The server's allocator, so that the floor (a handler that does no work) differs from the server only in its work.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -79,13 +79,12 @@ impl Idleness {
             return Poll::Pending;
         };
         let end = waiting.since + self.time_limit(&waiting);
-        let may_park = may_park && waiting.requests > 0 && !waiting.has_begun;
-        let park = (waiting.since + PARK_AFTER).min(end);
-        if !may_park || park == end {
-            let is_over = self.alarm.poll(cx, end);
-            return is_over.map(|()| Err(io::ErrorKind::TimedOut.into()));
+        let park = waiting.since + PARK_AFTER;
+        if may_park && waiting.requests > 0 && !waiting.has_begun && park < end {
+            return self.alarm.poll(cx, park).map(|()| Ok(end));
         }
-        self.alarm.poll(cx, park).map(|()| Ok(end))
+        let is_over = self.alarm.poll(cx, end);
+        is_over.map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     fn time_limit(&self, waiting: &Waiting) -> Duration {

@@ -3,7 +3,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::{io, mem};
 
@@ -147,15 +147,13 @@ impl Outlet {
         self.parked.take()
     }
 
-    /// Waits until the client sends bytes, but does not read them. Returns false if the client closed or reset the
+    /// Waits until the client sends bytes, and leaves them unread. Returns false if the client closed or reset the
     /// connection instead.
-    pub(super) async fn has_bytes(&self) -> bool {
+    pub(super) fn poll_bytes(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let mut byte = [0];
-        let peeked = poll_fn(|cx| {
-            let stream = self.stream.borrow();
-            stream.poll_peek(cx, &mut ReadBuf::new(&mut byte))
-        });
-        peeked.await.is_ok_and(|count| count > 0)
+        let stream = self.stream.borrow();
+        let peeked = stream.poll_peek(cx, &mut ReadBuf::new(&mut byte));
+        peeked.map(|peeked| peeked.is_ok_and(|count| count > 0))
     }
 
     pub(super) fn is_held(&self) -> bool {

@@ -51,7 +51,7 @@ impl Connection {
             let has_request = tokio::select! {
                 biased;
                 () = self.ending.notified() => false,
-                received = timeout_at(end, self.outlet.has_bytes()) => received.unwrap_or(false),
+                received = timeout_at(end, poll_fn(|cx| self.outlet.poll_bytes(cx))) => received.unwrap_or(false),
             };
             if !has_request {
                 return Ok(());

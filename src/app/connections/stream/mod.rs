@@ -166,15 +166,11 @@ impl PacedStream {
             self.is_reader_waiting = true;
             return Poll::Pending;
         }
-        let mut byte = [0];
-        let stream = self.outlet.stream.borrow();
-        match ready!(stream.poll_peek(cx, &mut ReadBuf::new(&mut byte))) {
-            Ok(0) | Err(_) => Poll::Ready(()),
-            Ok(_) => {
-                self.is_reader_waiting = true;
-                Poll::Pending
-            }
+        if !ready!(self.outlet.poll_bytes(cx)) {
+            return Poll::Ready(());
         }
+        self.is_reader_waiting = true;
+        Poll::Pending
     }
 
     fn begin_round(&mut self, cx: &Context<'_>) {

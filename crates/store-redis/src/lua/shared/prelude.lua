@@ -1,4 +1,4 @@
--- This file is shared by all scripts. Scripts do not decode values, but treat JSON as opaque text.
+-- All scripts include this file. Scripts treat JSON as opaque text, and never decode it.
 -- A life is one existence of a thread, from creation to end. A new or restored thread under the same id has a new life, and
 -- therefore a different random life number. A thread is one hash:
 --   M          meta: format, life, version, bytes of the members, number of keys, creation time, update time, ttl, end of
