@@ -147,8 +147,8 @@ impl Outlet {
         self.parked.take()
     }
 
-    /// Waits until the client sends bytes, and leaves them unread. Returns false if the client closed or reset the
-    /// connection instead.
+    /// Becomes ready with true when the client has sent bytes, which stay unread, and with false when the client has closed
+    /// or reset the connection.
     pub(super) fn poll_bytes(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let mut byte = [0];
         let stream = self.stream.borrow();
