@@ -1,4 +1,4 @@
-"""The stages of the quick, common and long forms of ./test.sh, slowest first. tests/run.py runs them."""
+"""The stages of the quick, common and long forms of ./test.sh. tests/run.py runs them."""
 
 from run import Stage
 
@@ -45,20 +45,21 @@ WITHOUT_STATES = (
     "scope_", "searches", "streamed_responses", "upkeep", "watching",
 )  # fmt: skip
 
+MEASURED = Stage("Tests of faults, budgets and hostile requests", f"{run('it', 'faults::', threads='')} && {run('contract', 'budgets::', 'hostile::', threads='')}",
+                 cores=1.5, after=("Build",))  # fmt: skip
+
 TESTS = [
     Stage("Tests of stores", f"{run('it', skip=MEASURING)} && {run('contract', skip=MEASURING + HTTP)}", cores=1, after=("Build",)),
     # All stores behave alike, so one store is enough for the protocols.
     Stage("Tests of HTTP and protocols", run("contract", *HTTP, skip=("::memory::", "::memory_alone::")), cores=0.75, after=("Build",)),
     Stage("Unit tests", UNITS, after=("Build",)),
-    Stage("Tests of faults, budgets and hostile requests", f"{run('it', 'faults::', threads='')} && {run('contract', 'budgets::', 'hostile::', threads='')}", cores=1.5,
-          after=("Build",)),
+    MEASURED,
     Stage("Tests without the read cache", "THREADKEEP_READ_CACHE_BYTES=0 " + run(
         "it", "conformance::", "differential::memory_and_redis_agree",
         skip=("::memory::", "::cluster::", "::confirmed", *(f"conformance::{name}" for name in WITHOUT_STATES)),
     ), cores=1, after=("Build",)),
     Stage("Tests of the load test and the scripted upstream",
           "target/tests/upstream && cd load && ../target/tests/account", after=("Build",)),
-    Stage("Another store version", "tests/store-versions.sh", cores=0.75, after=("Build",)),
 ]  # fmt: skip
 
 
@@ -86,10 +87,10 @@ RELEASES = [
 ]  # fmt: skip
 
 CLIENTS = [
+    suite("Framework stores in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
     suite("The console in a browser", "console.sh redis",
           inputs=("console", "src/app/console", "clients/typescript/tests/support", *CONTRACT)),
     suite("The Python package", "python.sh redis"),
-    suite("Framework stores in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
     suite("Conversations with OpenAI's clients", "openai.sh redis"),
     suite("Models with clients of the Responses API", "model-clients.sh redis"),
     suite("Open Responses, with our own tests of its specification", "open-responses.sh redis"),
@@ -116,8 +117,6 @@ LIBRARY = [
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
     # enable the features that apps use, as the stage `Public API` does
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
-    # enable only the features of the shipped program; in a workspace build, other members add features
-    Stage("The program alone", "cargo check --locked", after=("Library",)),
 ]
 
 QUICK = [
@@ -131,11 +130,13 @@ QUICK = [
         run("contract", skip=(*MEASURING, "rotation::", "cluster", "::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
-COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
+# These stages start first, because they take long, have long chains of followers, or leave little room for other stages. The
+# run then ends with many small stages that run in parallel.
+FIRST = [BUILD, MEASURED, LINTS, *LIBRARY, *CLIENTS[:2]]
+COMMON = [*FIRST, *(stage for stage in (*TESTS, *CLUSTER, *RELEASES, *CLIENTS, *FILES) if stage not in FIRST)]
 # Stages that the long run replaces with long forms, which include the same tests and use the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Framework stores in Python", "The TypeScript package", "Unusual requests",
-    "Another store version",
 )  # fmt: skip
 LONG = [
     *(stage for stage in COMMON if stage.name not in REPLACED),
@@ -155,6 +156,8 @@ LONG = [
     *(suite(f"{name.removesuffix('.sh')} over the embedded store", f"{name} memory")
       for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "mcp-conformance.sh", "model-clients.sh", "open-responses.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
     Stage("Licences and sources of dependencies", "tests/licences.sh"),
+    # enable only the features of the shipped program; in a workspace build, other members add features
+    Stage("The program alone", "cargo check --locked", after=("Library",)),
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))
       for parts in ("--features redis", "")),
