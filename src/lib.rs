@@ -70,9 +70,9 @@ pub mod config;
 pub mod telemetry;
 
 pub use actix::{
-    BuildError, CallbackCounts, ForkThread, Forked, History, Keys, Receipt, RequestCompleted,
-    RequestState, ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState,
-    Threads, ThreadsBuilder, ThreadsMiddleware, Turn,
+    Attempt, BuildError, CallbackCounts, EffectError, ForkThread, Forked, History, Keys, Receipt,
+    RequestCompleted, RequestState, ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread,
+    ThreadState, Threads, ThreadsBuilder, ThreadsMiddleware, ToolCall, Turn,
 };
 #[doc(inline)]
 pub use threadkeep_domain::{CheckpointName, ThreadId};
@@ -112,6 +112,8 @@ pub mod identity {
 
 /// Causes of an [`ApiError`] or a [`BuildError`], other than those in [`identity`] and [`scopes`].
 pub mod errors {
+    #[doc(inline)]
+    pub use threadkeep_domain::effects::EffectRefusal;
     #[doc(inline)]
     pub use threadkeep_domain::{
         CheckpointNameError, ContentError, EntryKeyError, EventIdError, EventTypeError, JsonError,

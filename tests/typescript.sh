@@ -35,8 +35,8 @@ export THREADKEEP_BIN REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
 # tests to run on each store, and tests for which one store is enough, slowest first
-on_each_store="react threads first-visit faults events kv-and-scopes admin"
-once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check"
+on_each_store="react threads first-visit faults effects events kv-and-scopes admin"
+once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check effect-requests"
 if [ $# -gt 1 ]; then
     shift
     on_each_store=$* once='' is_part=1

@@ -11,7 +11,7 @@ use threadkeep_identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
 };
 use threadkeep_service::{
-    CheckpointService, ImageService, ScopeService, ThreadService, TurnService,
+    CheckpointService, EffectService, ImageService, ScopeService, ThreadService, TurnService,
 };
 use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
@@ -286,6 +286,7 @@ impl ThreadsBuilder {
             timeout,
         );
         let turns = TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default());
+        let effects = EffectService::new(Arc::clone(&backend) as _, service.clone());
         let checkpoints = CheckpointService::new(Arc::clone(&backend) as _, service.clone());
         let (images, buckets) = (Arc::clone(&backend), Arc::clone(&backend));
         let images = ImageService::new(images as _, buckets as _, self.scopes);
@@ -303,7 +304,7 @@ impl ThreadsBuilder {
         let threads = Threads::new(service, identity)
             .with_backend(Arc::clone(&backend))
             .with_scopes(scopes)
-            .with_turns(turns)
+            .with_turns(turns, effects)
             .with_checkpoints(checkpoints)
             .with_forks(images);
         match self.events {

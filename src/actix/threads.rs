@@ -12,7 +12,7 @@ use threadkeep_domain::{KeyRing, Owner, ThreadId};
 use threadkeep_events::Events;
 use threadkeep_identity::Identity;
 use threadkeep_service::{
-    CheckpointService, ImageService, ScopeService, ThreadService, TurnService,
+    CheckpointService, EffectService, ImageService, ScopeService, ThreadService, TurnService,
 };
 use threadkeep_store::{Backend, millis};
 use threadkeep_store_memory::MemorySettings;
@@ -99,13 +99,14 @@ impl Threads {
         }
     }
 
-    /// Enables [`Thread::turn`](super::Thread::turn). `service` must use the same store as the threads.
+    /// Enables [`Thread::turn`](super::Thread::turn). The services must use the same store as the threads.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_turns(mut self, service: TurnService) -> Self {
+    pub fn with_turns(mut self, service: TurnService, effects: EffectService) -> Self {
         let background = self.background.clone();
         self.services.turns = Some(Turns {
             service,
+            effects,
             background,
         });
         self

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Background, CurrentThread};
-use threadkeep_domain::{Owner, Refusal, ThreadId, TurnToken};
-use threadkeep_service::{ServiceError, TurnRequest, TurnService};
+use threadkeep_domain::{Owner, Refusal, Release, ThreadId, TurnToken};
+use threadkeep_service::{EffectService, ServiceError, TurnRequest, TurnService};
 use threadkeep_web::ApiError;
 
 const TTL_MIN: Duration = Duration::from_secs(1);
@@ -20,6 +20,7 @@ const TTL_MAX: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     pub(super) service: TurnService,
+    pub(super) effects: EffectService,
     pub(super) background: Background,
 }
 
@@ -27,6 +28,7 @@ impl Turns {
     /// Returns a copy that acts on behalf of `owner`. `None` means that the caller does not have an owner.
     pub(super) fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
         Self {
+            effects: self.effects.on_behalf_of(owner.clone()),
             service: self.service.on_behalf_of(owner),
             background: self.background.clone(),
         }
@@ -53,6 +55,8 @@ pub struct Turn {
 
 struct Held {
     service: TurnService,
+    effects: EffectService,
+    number: u32,
     /// Current id of the thread. A rotation changes this id.
     shared_id: Arc<RwLock<ThreadId>>,
     token: TurnToken,
@@ -102,6 +106,8 @@ impl TakeTurn {
         self.thread.set_turn(&id, granted.token);
         let held = Arc::new(Held {
             service: turns.service,
+            effects: turns.effects,
+            number: granted.number,
             shared_id,
             token: granted.token,
             ttl: self.request.ttl,
@@ -135,6 +141,18 @@ impl Turn {
         self.held.token.to_string()
     }
 
+    /// Returns the number of the turn: 1 for the first turn in a thread's life, and one more for each later turn. It can serve
+    /// as a fencing number in other systems.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.held.number
+    }
+
+    pub(super) fn effects(&self) -> (&EffectService, &RwLock<ThreadId>, TurnToken) {
+        let held = &self.held;
+        (&held.effects, &held.shared_id, held.token)
+    }
+
     /// Waits until the turn is lost: it was not renewed before it expired, and a later turn has been granted.
     pub async fn lost(&self) {
         self.held.lost.cancelled().await;
@@ -144,7 +162,7 @@ impl Turn {
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
         let id = held.shared_id.read().await;
-        held.service.end(&id, held.token).await?;
+        held.service.end(&id, held.token, Release::Complete).await?;
         held.has_ended.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -174,7 +192,7 @@ impl Held {
         }
         if !self.has_ended.load(Ordering::Relaxed) {
             let id = self.shared_id.read().await;
-            let ended = self.service.end(&id, self.token).await;
+            let ended = self.service.end(&id, self.token, Release::Incomplete).await;
             if let Err(error @ ServiceError::Store(_)) = ended {
                 tracing::warn!(thread.id = ?*id, %error, "turn not released: it expires by itself");
             }

@@ -15,9 +15,9 @@ use threadkeep_responses::ResponseService;
 use threadkeep_service::rates::{RateCounters, RateGate};
 use threadkeep_service::tools::Toolbox;
 use threadkeep_service::{
-    ArchiveService, CheckpointService, ConversationService, ImageService, NamespaceService,
-    OwnerService, RunService, ScopeService, SessionService, StateHandleService, ThreadService,
-    TurnService, Waiting,
+    ArchiveService, CheckpointService, ConversationService, EffectService, ImageService,
+    NamespaceService, OwnerService, RunService, ScopeService, SessionService, StateHandleService,
+    ThreadService, TurnService, Waiting,
 };
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock};
@@ -81,6 +81,7 @@ impl Shared {
                 service.clone(),
                 Arc::clone(&self.waiting),
             ),
+            effects: EffectService::new(Arc::clone(backend) as _, service.clone()),
             checkpoints: CheckpointService::new(Arc::clone(backend) as _, service.clone()),
             scopes: ScopeService::new(
                 Arc::clone(backend) as _,

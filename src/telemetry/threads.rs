@@ -4,7 +4,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::Labels;
-use threadkeep_domain::Written;
+use threadkeep_domain::effects::{Effect, EffectState, Settled};
+use threadkeep_domain::{Answer, Written};
 use threadkeep_store::{Destroyed, Erased, Reaped};
 
 /// Buckets in bytes, from an empty state to the maximum.
@@ -25,6 +26,7 @@ const BUCKETS: [f64; 10] = [
 pub(super) struct ThreadMetrics {
     created: Counter,
     ended: Family<Labels<1>, Counter>,
+    effects: Family<Labels<1>, Counter>,
     sizes: Histogram,
 }
 
@@ -33,6 +35,7 @@ impl ThreadMetrics {
         let metrics = Self {
             created: Counter::default(),
             ended: Family::default(),
+            effects: Family::default(),
             sizes: Histogram::new(BUCKETS),
         };
         let help = "Threads created by their first write";
@@ -42,6 +45,8 @@ impl ThreadMetrics {
         for reason in ["destroyed", "expired", "lost", "erased"] {
             metrics.end(reason, 0);
         }
+        let help = "Tool calls, by what a request found or recorded";
+        registry.register("effects", help, metrics.effects.clone());
         let (name, help) = ("state_size", "Size of states after writes");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.sizes.clone());
         metrics
@@ -56,6 +61,33 @@ impl ThreadMetrics {
             self.created.inc();
         }
         self.sizes.observe(written.size_bytes as f64);
+        for answer in &written.answers {
+            if let Answer::Settled {
+                state,
+                repeated: false,
+            } = answer
+            {
+                self.count_effect(*state);
+            }
+        }
+    }
+
+    /// Counts a begun effect unless the request only found out what another one knows.
+    pub(super) fn begun(&self, effect: &Effect) {
+        if matches!(effect.state, EffectState::Granted | EffectState::InDoubt) {
+            self.count_effect(effect.state);
+        }
+    }
+
+    pub(super) fn settled(&self, settled: &Settled) {
+        if !settled.repeated {
+            self.count_effect(settled.effect.state);
+        }
+    }
+
+    fn count_effect(&self, state: EffectState) {
+        let outcome = [("outcome", state.as_str())];
+        self.effects.get_or_create(&outcome).inc();
     }
 
     /// Counts a thread that a request has ended, unless the answer replays that of an earlier request.

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Connection;
+use threadkeep_domain::effects::{BeginEffect, Fence, InputHash, Outcome, RunKey, SettleEffect};
 use threadkeep_domain::scope::{
     HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
     ScopeWrite, TaskList, TasksChange,
 };
 use threadkeep_domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, OwnerTag, Position, Precondition, RateName, ResponseId, Slice, ThreadPolicy,
-    TurnToken, Write,
+    OwnerChange, OwnerTag, Position, Precondition, RateName, Release, ResponseId, Slice, TakeTurn,
+    ThreadPolicy, TurnToken, Write,
 };
 use threadkeep_store::{
     BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
@@ -193,7 +194,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
     let of_thread = |declared_key: &str| {
-        let kinds = ["}:k:", "}:y:", "}:z:", "}:j:", "}:p:", "}:w:"];
+        let kinds = ["}:k:", "}:y:", "}:z:", "}:j:", "}:p:", "}:w:", "}:f:"];
         let of_thread = kinds.map(|kind| key.replacen(kind, "}:t:", 1));
         of_thread.iter().any(|name| {
             let name = name.strip_prefix(&declared_key.replacen("}:a:", "}:t:", 1));
@@ -209,7 +210,7 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         let rest = key.strip_prefix(bucket).unwrap_or_default();
         let starts_with = |kinds: &[&str]| kinds.iter().any(|kind| rest.starts_with(kind));
         let is_listed = declared_key.contains("}:c:")
-            && starts_with(&[":t:", ":i:", ":j:", ":k:", ":y:", ":z:", ":p:"]);
+            && starts_with(&[":t:", ":i:", ":j:", ":k:", ":y:", ":z:", ":p:", ":f:"]);
         let is_of_response = ["}:c:", "}:u:", "}:ud"]
             .iter()
             .any(|kind| declared_key.contains(kind))
@@ -347,6 +348,7 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     };
     thread.write(&own).await.unwrap();
     keep_in_scopes(room, &thread, 10).await;
+    run_effects(room, &thread).await;
     respond(room, &ScopeId::Thread(thread.id), true).await;
     respond(room, &"tool:a".parse().unwrap(), false).await;
     let duration = Duration::from_secs(60);
@@ -482,6 +484,7 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     backend.watch(&[*id], duration).await.unwrap();
     thread.merge(&[set("k", "2")]).await;
     keep_in_scopes(room, thread, 9).await;
+    run_effects(room, thread).await;
     let completed = Completed {
         session: "sess_1".into(),
         status: 200,
@@ -503,6 +506,64 @@ async fn end_and_restore(room: &Room, thread: &Subject) {
     room.advance(30 * Duration::from_secs(86_400));
     backend.tidy(&[bucket], &[None]).await.unwrap();
     backend.log_heads().await.unwrap();
+}
+
+async fn run_effects(room: &Room, thread: &Subject) {
+    let (backend, id) = (&room.backend, &thread.id);
+    let take = TakeTurn {
+        token: TurnToken::random(),
+        ttl: Duration::from_secs(600),
+        exclusive: false,
+        waits: false,
+        idempotency: None,
+    };
+    let turn = Some(take.token);
+    backend.take_turn(id, Access::All, &take).await.unwrap();
+    let (tool, hash) = ("tool".parse().unwrap(), InputHash::of(None));
+    let mut settles = Vec::new();
+    for effect in ["a", "b", "c"] {
+        let effect_id = effect.parse().unwrap();
+        let begin = BeginEffect {
+            id: &effect_id,
+            tool: &tool,
+            hash: &hash,
+            idempotent: false,
+            retry: None,
+            turn,
+            idempotency: None,
+            fence: Fence::random(),
+            key: RunKey::random(),
+        };
+        let granted = backend.begin_effect(id, Access::All, &begin).await;
+        settles.push(SettleEffect {
+            id: effect_id,
+            fence: granted.unwrap().fence,
+            outcome: Outcome::Result(json("1")),
+        });
+    }
+    let settled = backend.settle_effect(id, Access::All, &settles[0], None);
+    settled.await.unwrap();
+    let item = HistoryItem {
+        id: "of-an-effect".parse().unwrap(),
+        value: json("1"),
+    };
+    let operations = [
+        Operation::Settle(settles[1].clone()),
+        Operation::Append(item),
+    ];
+    thread.merge(&operations).await;
+    let found = backend.get_effect(id, Access::All, &settles[1].id).await;
+    assert!(found.unwrap().is_some());
+    let listed = backend.list_effects(id, Access::All, None, None, 10).await;
+    assert_eq!(listed.unwrap().len(), 3);
+    let renewed = backend.renew_turn(id, Access::All, take.token, take.ttl);
+    renewed.await.unwrap();
+    backend
+        .end_turn(id, Access::All, take.token, Release::Complete)
+        .await
+        .unwrap();
+    let turn = backend.get_turn(id, Access::All).await.unwrap();
+    assert_eq!(turn.held, None);
 }
 
 async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {

@@ -5,7 +5,7 @@ from typing import Any
 
 from support.server import wait_until
 
-from threadkeep import EntryPut, Task, Thread, Threadkeep
+from threadkeep import EntryPut, Task, Thread, Threadkeep, Turn
 
 Example = Callable[[Any], object]
 
@@ -63,6 +63,12 @@ THREAD_CALLS: dict[str, Callable[[Thread], object]] = {
     "history.take()": lambda thread: thread.history.take(),
     "history.delete(id)": lambda thread: thread.history.delete("a"),
     "history.clear()": lambda thread: thread.history.clear(),
+    "effects.get(id)": lambda thread: thread.effects.get("a"),
+    "effects.list()": lambda thread: first(thread.effects.list()),
+}
+
+TURN_CALLS: dict[str, Callable[[Turn], object]] = {
+    "effect(call_id, tool, arguments, run)": lambda turn: turn.effect("a", "tool", {}, lambda effect: 1),
 }
 
 CLIENT_CALLS: dict[str, Callable[[Threadkeep], object]] = {

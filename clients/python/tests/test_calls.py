@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from api_calls import CLIENT_CALLS, THREAD_CALLS, Example
+from api_calls import CLIENT_CALLS, THREAD_CALLS, TURN_CALLS, Example
 
-from threadkeep import AsyncThreadkeep, Threadkeep
+from threadkeep import AsyncThreadkeep, AsyncTurn, Thread, Threadkeep, Turn
 from threadkeep._flow import Handle
+from threadkeep._flows.turns import Grant
 from threadkeep._http.message import Request, Response
+from threadkeep.turn import _Lease
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
 PAGE = REPOSITORY / "docs/python.md"
@@ -47,6 +50,8 @@ class Fake:
         | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights", "settings", "pending")}
         | {"items": [{"id": "a", "seq": 1, "repeated": False, "value": 1, "at": "2026-01-01T00:00:00Z"}]}
         | {"signed_id": "thrd_x;y", "values": {}, "threads": 1, "archives": 1}
+        | {"number": 1, "in_doubt": 0, "effects": [], "state": "granted", "tool": "tool", "hash": "h", "attempt": 1}
+        | {"idempotency_key": "k", "turn": 1, "begun_at": "2026-01-01T00:00:00Z", "fence": "f"}
     )
 
     def __init__(self) -> None:
@@ -66,6 +71,10 @@ class Fake:
 
     def close(self) -> None:
         pass
+
+
+def turn_of(thread: Thread) -> Turn:
+    return Turn(thread, Grant("token", 1, 0), _Lease(30, time.monotonic()))
 
 
 def requests_of(example: Example, client: Threadkeep, subject: Any) -> set[str]:
@@ -112,6 +121,10 @@ def table() -> dict[str, list[str]]:
         client = Threadkeep("http://fake", api_key="k")
         for thread in (client.thread("thrd_x"), client.current("thrd_x;y")):
             enter(f"thread.{name}", requests_of(example, client, thread))
+    for name, turn_example in TURN_CALLS.items():
+        client = Threadkeep("http://fake", api_key="k")
+        for thread in (client.thread("thrd_x"), client.current("thrd_x;y")):
+            enter(f"turn.{name}", requests_of(turn_example, client, turn_of(thread)))
     for name, client_example in CLIENT_CALLS.items():
         client = Threadkeep("http://fake", api_key="k")
         enter(f"tk.{name}", requests_of(client_example, client, client))
@@ -159,6 +172,7 @@ def test_the_table_of_verbs_has_every_method() -> None:
     tk = Threadkeep("http://fake", api_key="k")
     parts = {"tk": tk, "thread": tk.thread("thrd_x"), "tk.scope(name)": tk.scope("s"), "tk.kv(namespace)": tk.kv("n")}
     methods = {method for name, part in parts.items() for method in methods_of(name, part)}
+    methods |= {f"`turn.{name.partition('(')[0]}()`" for name in TURN_CALLS}
     table = [python for python, _ in VERBS if python != NO_CALL]
     assert sorted(table) == sorted({"`thread_id_for()`"} | methods)
 
@@ -182,3 +196,4 @@ def test_both_clients_have_the_same_methods() -> None:
             part = getattr(one, name)
             if type(part).__module__.startswith("threadkeep"):
                 pairs.append((part, getattr(other, name)))
+    assert {name for name in dir(Turn) if name[0] != "_"} == {name for name in dir(AsyncTurn) if name[0] != "_"}

@@ -22,6 +22,7 @@ from threadkeep import (
     Turn,
     Unauthorized,
 )
+from threadkeep._flows.turns import Grant
 from threadkeep._http.message import Response
 
 
@@ -69,7 +70,8 @@ def test_a_signed_id_passed_as_an_id_is_neither_shown_nor_sent(connect: Any, pro
     thread = tk.thread(f"thrd_{'x' * 32}{separator}SIG/N%A")
     with pytest.raises(InvalidRequest) as raised:
         thread.info()
-    turns = Turn(thread, "token", Any), AsyncTurn(thread, "token", Any)  # type: ignore[arg-type]
+    grant = Grant("token", 1, 0)
+    turns = Turn(thread, grant, Any), AsyncTurn(thread, grant, Any)  # type: ignore[arg-type]
     shown = f"{thread!r} {tk.scope('thread:thrd_x;SIG')!r} {tk.current('thrd_x.SIG')!r} {turns!r} {raised.value!r}"
     assert shown.count("thrd_x") == 5
     assert "SIG" not in shown

@@ -88,6 +88,17 @@ def test_an_error_in_the_block_is_not_hidden(connect: object, proxy: Proxy, tk: 
         raise ZeroDivisionError
 
 
+def test_the_server_learns_whether_the_block_of_a_turn_raised(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url)  # type: ignore[operator]
+    thread = client.threads.create()
+    with thread.turn():
+        pass
+    with suppress(ZeroDivisionError), thread.turn():
+        raise ZeroDivisionError
+    releases = [request.split()[1] for request in proxy.requests if request.startswith(b"DELETE")]
+    assert [target.partition(b"/turn")[2] for target in releases] == [b"", b"?messages=return"]
+
+
 def test_a_turn_is_lost_on_time_while_its_renewal_is_in_flight(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, timeout=600)  # type: ignore[operator]
     with client.threads.create().turn(ttl_seconds=1) as turn:

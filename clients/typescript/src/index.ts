@@ -4,6 +4,8 @@ export {
   AuthenticationError,
   ConflictError,
   ConnectionError,
+  EffectFailed,
+  EffectInDoubt,
   ForbiddenError,
   InvalidRequestError,
   InvalidStateError,
@@ -18,9 +20,11 @@ export {
   UnavailableError,
   VersionMismatchError,
 } from "./http/errors.js";
+export { NOT_DONE } from "./thread/not-done.js";
 export { threadIdFor } from "./thread-id.js";
 export type * from "./types/checkpoint.js";
 export type * from "./types/client.js";
+export type * from "./types/effect.js";
 export type * from "./types/events.js";
 export type * from "./types/history.js";
 export type * from "./types/json.js";

@@ -1,20 +1,18 @@
 import { exactIntegers, integer } from "./http/integers.js";
 import type { Transport } from "./http/send.js";
+import { write } from "./http/write.js";
 import { objectText } from "./thread/encode.js";
-import { idempotencyKey } from "./thread/idempotency-key.js";
 import type { CallOptions } from "./types/options.js";
 import type { Scope, ScopeWriteOptions } from "./types/scope.js";
 
 export function scopeOf(transport: Transport, scope: string): Scope {
-  const send = (method: string, path: string, members: object, headers: { [name: string]: string }, options?: CallOptions, by?: string) => {
-    const texts = Object.entries({ scope, ...members }).map(([name, value]) => [name, JSON.stringify(value)]);
-    const body = objectText({ ...Object.fromEntries(texts), by });
-    return transport.json<any>({ method, path: "/v1/scopes" + path, headers, body, options });
+  const read = async (path: string, members: object, options?: CallOptions) => {
+    const body = JSON.stringify({ scope, ...members });
+    return (await transport.json<any>({ method: "POST", path: "/v1/scopes" + path, body, options })).body;
   };
-  const read = async (path: string, members: object, o?: CallOptions) => (await send("POST", path, members, {}, o)).body;
-  const write = (path: string, members: object, { idempotencyKey: key, ifVersion, ...o }: ScopeWriteOptions = {}, by?: string) => {
-    const headers = { "idempotency-key": key ?? idempotencyKey() };
-    return send(path ? "POST" : "DELETE", path, { ...members, if_version: ifVersion }, headers, o, by);
+  const change = (path: string, members: object, { ifVersion, ...o }: ScopeWriteOptions = {}, by?: string) => {
+    const body = objectText({ scope, ...members, if_version: ifVersion }, { by });
+    return write(transport, path ? "POST" : "DELETE", "/v1/scopes" + path, o, { body });
   };
   return {
     async get(key, o) {
@@ -26,12 +24,12 @@ export function scopeOf(transport: Transport, scope: string): Scope {
     },
 
     async set(key, value, { ttlSeconds, ifAbsent, ...o } = {}) {
-      const { body } = await write("/keys/set", { key, value, ttl_seconds: ttlSeconds, if_absent: ifAbsent }, o);
+      const { body } = await change("/keys/set", { key, value, ttl_seconds: ttlSeconds, if_absent: ifAbsent }, o);
       return { ok: body.ok, version: body.version };
     },
 
     async delete(key, o) {
-      return (await write("/keys/delete", { key }, o)).body.deleted;
+      return (await change("/keys/delete", { key }, o)).body.deleted;
     },
 
     async keys(prefix, o) {
@@ -39,11 +37,11 @@ export function scopeOf(transport: Transport, scope: string): Scope {
     },
 
     async increment(key, by = 1, o) {
-      return integer(exactIntegers((await write("/keys/increment", { key }, o, by + "")).text).value)!;
+      return integer(exactIntegers((await change("/keys/increment", { key }, o, by + "")).text).value)!;
     },
 
     async end(o) {
-      await write("", {}, o);
+      await change("", {}, o);
     },
   };
 }

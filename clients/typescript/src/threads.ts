@@ -1,8 +1,8 @@
 import { checkDefined } from "./defined.js";
 import { camel } from "./http/camel.js";
 import type { Transport } from "./http/send.js";
+import { write } from "./http/write.js";
 import { encode, objectText } from "./thread/encode.js";
-import { idempotencyKey } from "./thread/idempotency-key.js";
 import type { ThreadById } from "./thread/thread.js";
 import type { Threads } from "./types/client.js";
 import type { ThreadInfo } from "./types/receipt.js";
@@ -10,19 +10,12 @@ import type { Thread } from "./types/thread.js";
 
 export function threadsOf(service: Transport, byId: ThreadById): Threads {
   return {
-    async create(init = {}, { schema, idempotencyKey: key, ...options } = {}) {
+    async create(init = {}, { schema, ...o } = {}) {
       checkDefined(init, "id", "owner");
       const { id, state, metadata, ttlSeconds, owner } = init;
       const members = { id, metadata, ttl_seconds: ttlSeconds, owner };
-      const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]);
-      const { body } = await service.json<object>({
-        method: "POST",
-        path: "/v1/threads",
-        headers: { "idempotency-key": key ?? idempotencyKey() },
-        body: objectText({ ...Object.fromEntries(texts), state: state && encode(service.settings.json, state) }),
-        options,
-      });
-      const info = camel<ThreadInfo>(body);
+      const body = objectText(members, { state: state && encode(service.settings.json, state) });
+      const info = camel<ThreadInfo>((await write(service, "POST", "/v1/threads", o, { body })).body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 

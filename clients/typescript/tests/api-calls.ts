@@ -1,4 +1,4 @@
-import type { Client, Thread } from "threadkeep";
+import type { Client, Thread, Turn } from "threadkeep";
 import type { Admin } from "threadkeep/admin";
 
 type Example<T> = { [method: string]: (subject: T) => unknown };
@@ -48,7 +48,13 @@ export const threadCalls: Example<Thread> = {
   "history.take()": (thread) => thread.history.take(),
   "history.delete(id)": (thread) => thread.history.delete("a"),
   "history.clear()": (thread) => thread.history.clear(),
+  "effects.get(id)": (thread) => thread.effects.get("a"),
+  "effects.list()": (thread) => drain(thread.effects.list()),
   "events()": (thread) => drain(thread.events()),
+};
+
+export const turnCalls: Example<Turn> = {
+  "effect(id, tool, args, run)": (turn) => turn.effect("a", "tool", {}, () => 1),
 };
 
 export const clientCalls: Example<Client> = {

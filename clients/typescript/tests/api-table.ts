@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { createClient } from "threadkeep";
+import { createClient, type Thread, type Turn } from "threadkeep";
 import { createAdmin } from "threadkeep/admin";
-import { adminCalls, clientCalls, threadCalls } from "./api-calls.js";
+import { adminCalls, clientCalls, threadCalls, turnCalls } from "./api-calls.js";
 
 /** Returns the operations in `openapi.json` as `METHOD /path`. Omits operations of other protocols. */
 export function operations(openapi: string): string[] {
@@ -14,20 +14,37 @@ export function operations(openapi: string): string[] {
 
 async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Promise<Set<string>> {
   const requests = new Set<string>();
-  const recordingFetch: typeof fetch = async (input, init) => {
-    const { pathname } = new URL(String(input));
-    requests.add(`${init!.method} ${pathname}`);
-    const body = {
-      id: "thrd_x", signed_id: "thrd_x;y", token: "t", checkpoint: 1, complete: true, version: 1,
-      items: [], keys: [], results: [], threads: [], entries: [], unread: [], tools: [], tasks: [], archives: [],
-      webhooks: [], failed: [], pending: [], namespaces: [], segments: [], checkpoints: [], values: {}, next_cursor: null,
-    };
-    const text = pathname.endsWith("/events") ? "id: c\nevent: reset\ndata: {}\n\n" : JSON.stringify(body);
-    const headers = { "x-thread-id": "thrd_x;y", etag: '"1-0123456789abcdef"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
-    return new Response(init!.method === "HEAD" ? null : text, { headers });
-  };
-  await call(recordingFetch);
+  await call((input, init) => {
+    requests.add(`${init!.method} ${new URL(String(input)).pathname}`);
+    return fakeFetch(input, init);
+  });
   return requests;
+}
+
+const fakeFetch: typeof fetch = async (input, init) => {
+  const { pathname } = new URL(String(input));
+  const body = {
+    id: "thrd_x", signed_id: "thrd_x;y", token: "t", checkpoint: 1, complete: true, version: 1,
+    items: [], keys: [], results: [], threads: [], entries: [], unread: [], tools: [], tasks: [], archives: [],
+    webhooks: [], failed: [], pending: [], namespaces: [], segments: [], checkpoints: [], values: {}, next_cursor: null,
+    effects: [], state: "granted", attempt: 1, fence: "f",
+  };
+  const text = pathname.endsWith("/events") ? "id: c\nevent: reset\ndata: {}\n\n" : JSON.stringify(body);
+  const headers = { "x-thread-id": "thrd_x;y", etag: '"1-0123456789abcdef"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
+  return new Response(init!.method === "HEAD" ? null : text, { headers });
+};
+
+/** Takes a turn, and passes only the requests of `call` to `fetch`. */
+async function inTurn(threadOf: (fetch: typeof globalThis.fetch) => Thread, fetch: typeof globalThis.fetch, call: (turn: Turn) => unknown) {
+  let used = fakeFetch;
+  const turn = await threadOf((input, init) => used(input, init)).turn();
+  try {
+    used = fetch;
+    await call(turn);
+  } finally {
+    used = fakeFetch;
+    await turn.release();
+  }
 }
 
 export async function methodsByCall(openapi: string): Promise<Map<string, string[]>> {
@@ -42,9 +59,11 @@ export async function methodsByCall(openapi: string): Promise<Map<string, string
   };
   const baseUrl = "http://fake";
   const apiKey = "key";
-  for (const [name, call] of Object.entries(threadCalls)) {
-    await record(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, signedId: "thrd_x;y" }).current()));
-    await record(`thread.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey }).thread("thrd_x")));
+  const current = (fetch: typeof globalThis.fetch) => createClient({ baseUrl, fetch, signedId: "thrd_x;y" }).current();
+  const byId = (fetch: typeof globalThis.fetch) => createClient({ baseUrl, fetch, apiKey }).thread("thrd_x");
+  for (const threadOf of [current, byId]) {
+    for (const [name, call] of Object.entries(threadCalls)) await record(`thread.${name}`, (fetch) => call(threadOf(fetch)));
+    for (const [name, call] of Object.entries(turnCalls)) await record(`turn.${name}`, (fetch) => inTurn(threadOf, fetch, call));
   }
   for (const [name, call] of Object.entries(clientCalls)) {
     await record(`client.${name}`, (fetch) => call(createClient({ baseUrl, fetch, apiKey })));

@@ -37,7 +37,7 @@ test("the table of verbs has each method, and each of its methods exists", () =>
   };
   const methods = Object.entries(parts).flatMap(([name, part]) => methodsOf(name, part));
   const clientMethods = new Set(methodsOf("admin.kv(namespace)", client.kv("n")));
-  assert.deepEqual(verbs.sort(), ["threadIdFor()", ...methods.filter((method) => !clientMethods.has(method))].sort());
+  assert.deepEqual(verbs.sort(), ["threadIdFor()", "turn.effect()", ...methods.filter((method) => !clientMethods.has(method))].sort());
 });
 
 function methodsOf(name: string, part: object): string[] {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { transformSync } from "esbuild";
 import { bundle, openPage, startBrowser, startSite } from "./support/browser.js";
-import { startServer } from "./support/server.js";
+import { API_KEY, startServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
 const root = join(import.meta.dirname, "..");
@@ -37,12 +37,14 @@ const conversation = [
 const webhooks = readFileSync(join(process.env["REPOSITORY"]!, "docs/webhooks.md"), "utf8");
 const verification = /```ts\n(.*?)```/s.exec(webhooks)![1]!;
 const twoTabs = program("Two tabs, with the hook");
+const toolCalls = program("Tool calls that run once");
 
 before(() => {
   rmSync(samples, { recursive: true, force: true });
   mkdirSync(samples);
   writeFileSync(join(samples, "conversation.ts"), conversation);
   writeFileSync(join(samples, "two-tabs.tsx"), twoTabs);
+  writeFileSync(join(samples, "tool-calls.ts"), toolCalls);
   writeFileSync(join(samples, "verify.ts"), verification);
   const lib = ["es2022", "esnext.disposable", "dom", "dom.iterable", "dom.asynciterable"];
   const compilerOptions = { strict: true, noEmit: true, target: "es2022", lib, module: "esnext", moduleResolution: "bundler", jsx: "react-jsx", types: ["node"] };
@@ -63,6 +65,15 @@ test("the conversation, its turn and its events run in Node", async () => {
   writeFileSync(file, code.replaceAll("http://127.0.0.1:8080", url));
   const output = execFileSync(process.execPath, [file], { encoding: "utf8", timeout: 600_000 });
   assert.equal(output, "[ { role: 'user', content: 'Hello' } ]\n[ 'turns' ]\n");
+});
+
+test("the tool calls run in Node, once", async () => {
+  const { url } = await startServer();
+  const file = join(samples, "tool-calls.js");
+  writeFileSync(file, transformSync(toolCalls, { loader: "ts", target: "es2022" }).code);
+  const env = { ...process.env, THREADKEEP_URL: url, THREADKEEP_API_KEY: API_KEY };
+  const output = execFileSync(process.execPath, [file], { encoding: "utf8", env, timeout: 600_000 });
+  assert.equal(output, "first sent to ada@example.com 1\nsecond sent to ada@example.com 1\n");
 });
 
 test("the code of docs/webhooks.md verifies deliveries", async () => {

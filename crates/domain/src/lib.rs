@@ -67,20 +67,23 @@ pub use threads::checkpoint::{
 };
 pub use threads::checkpoint_image::{CheckpointImage, CheckpointImages};
 pub use threads::document::Document;
+pub use threads::effects;
 pub use threads::image::{AHEAD_MAX_MS, METADATA_MAX_BYTES};
 pub use threads::image::{Fork, IfExists, Image, Import, Included, Origin};
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
 pub use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
 pub use threads::operation::{Answer, Mismatch, Operation};
-pub use threads::operation::{appends, check_depth};
+pub use threads::operation::{appends, check_depth, check_settles, settles};
 pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
 pub use threads::reserved_keys::{ReservedKeys, ReservedKeysError};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
 pub use threads::thread::{Life, Stamp, Thread};
 pub use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
-pub use threads::turn::{TakeTurn, TurnGranted, TurnHeld, TurnToken, TurnTokenError};
+pub use threads::turn::{
+    Release, TakeTurn, TurnGranted, TurnHeld, TurnNumbers, TurnState, TurnToken, TurnTokenError,
+};
 pub use threads::write::{
     Conditions, Guard, GuardedValue, MetadataChange, Precondition, Tag, Tags, Tombstone, Write,
     Written,

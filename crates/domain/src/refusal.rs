@@ -1,6 +1,7 @@
 use super::json::text::MAX_DEPTH;
 use super::rate::RateLimited;
 use super::rfc3339::rfc3339;
+use super::threads::effects::EffectRefusal;
 use super::threads::thread::Stamp;
 
 /// A valid write that was refused and changed nothing.
@@ -118,6 +119,22 @@ pub enum Refusal {
     /// The turn was released, a later turn was granted, or the thread has ended.
     #[error("the turn has ended, or a later one was granted; take the turn again")]
     TurnLost,
+    /// The caller's turn has expired or was released, and no later turn was granted.
+    #[error("turn {number} is not held; renew it, or take the turn again")]
+    TurnNotHeld {
+        /// The number of the turn.
+        number: u32,
+        /// Index of the operation, if the request is a list of operations.
+        operation: Option<usize>,
+    },
+    /// The ledger of effects refused the request.
+    #[error("{refusal}")]
+    Effect {
+        /// The reason.
+        refusal: EffectRefusal,
+        /// Index of the operation, if the request is a list of operations.
+        operation: Option<usize>,
+    },
     /// The thread belongs to another owner.
     #[error("the thread has another owner")]
     NotTheOwner,
@@ -200,7 +217,32 @@ fn until(ms: u64) -> String {
     rfc3339(ms).map_or_else(String::new, |time| format!(" until {time}"))
 }
 
+impl From<EffectRefusal> for Refusal {
+    fn from(refusal: EffectRefusal) -> Self {
+        Self::Effect {
+            refusal,
+            operation: None,
+        }
+    }
+}
+
 impl Refusal {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_operation(self, index: usize) -> Self {
+        match self {
+            Self::Effect { refusal, .. } => Self::Effect {
+                refusal,
+                operation: Some(index),
+            },
+            Self::TurnNotHeld { number, .. } => Self::TurnNotHeld {
+                number,
+                operation: Some(index),
+            },
+            refusal => refusal,
+        }
+    }
+
     /// Adds `before`, the number of preceding operations, to the index of the rejected operation.
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
@@ -217,7 +259,15 @@ impl Refusal {
             | Self::NotAnInteger { operation }
             | Self::IntegerOverflow { operation }
             | Self::TooDeep { operation }
-            | Self::AppendReusesId { operation } => Some(operation),
+            | Self::AppendReusesId { operation }
+            | Self::TurnNotHeld {
+                operation: Some(operation),
+                ..
+            }
+            | Self::Effect {
+                operation: Some(operation),
+                ..
+            } => Some(operation),
             _ => None,
         }
     }

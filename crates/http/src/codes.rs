@@ -133,7 +133,7 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 404,
         code: "not_found",
-        meaning: "The path, thread, checkpoint, item, archive or webhook endpoint does not exist.",
+        meaning: "The path, thread, checkpoint, item, tool call, archive or webhook endpoint does not exist.",
         remedy: "Check the path and the id.",
     },
     Code {
@@ -165,6 +165,18 @@ pub(crate) const CODES: &[Code] = &[
         code: "not_acceptable",
         meaning: "The header `Accept` excludes the type of the response.",
         remedy: "Accept the type that the detail names.",
+    },
+    Code {
+        status: 409,
+        code: "effect_lost",
+        meaning: "The fence is not that of the tool call's last attempt (`attempt`), or the current turn runs the call.",
+        remedy: "Read the call. If a later attempt was granted, drop this result.",
+    },
+    Code {
+        status: 409,
+        code: "effect_settled",
+        meaning: "The tool call was settled with a different value (`attempt`).",
+        remedy: "Use the value that the call has.",
     },
     Code {
         status: 409,
@@ -216,6 +228,12 @@ pub(crate) const CODES: &[Code] = &[
     },
     Code {
         status: 409,
+        code: "too_many_effects",
+        meaning: "The thread has `limit_effects` tool calls, `limit_open` open ones, or `limit_bytes` of results, and no settled call may make room.",
+        remedy: "Settle open calls, or release the turn, so that settled calls can make room.",
+    },
+    Code {
+        status: 409,
         code: "too_many_later_items",
         meaning: "More than `limit_items` items follow those that a compaction would replace.",
         remedy: "Compact up to a later item.",
@@ -237,6 +255,12 @@ pub(crate) const CODES: &[Code] = &[
         code: "turn_lost",
         meaning: "The turn ended and a later one was granted, it was given back, or its thread ended.",
         remedy: "Stop this run and discard its output, or take the turn again.",
+    },
+    Code {
+        status: 409,
+        code: "turn_not_held",
+        meaning: "The caller's turn (`number`) has expired or was released, and no later turn was granted.",
+        remedy: "Renew the turn, or take the next one.",
     },
     Code {
         status: 409,
@@ -313,7 +337,7 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 413,
         code: "value_too_large",
-        meaning: "A value of a scope is larger than `limit_bytes`; `index` says which one in a list.",
+        meaning: "A value of a scope, or the result of a tool call, is larger than `limit_bytes`; `index` says which one in a list.",
         remedy: "Keep the value in `/v1/kv` or in the state.",
     },
     Code {
@@ -327,6 +351,12 @@ pub(crate) const CODES: &[Code] = &[
         code: "unsupported_media_type",
         meaning: "The body has a type or an encoding that the path does not support.",
         remedy: "Send the type that the detail names, uncompressed.",
+    },
+    Code {
+        status: 422,
+        code: "effect_reused",
+        meaning: "The id belongs to a call of a different tool, or with different arguments.",
+        remedy: "Use a new id, or the same tool and arguments.",
     },
     Code {
         status: 422,

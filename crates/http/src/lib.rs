@@ -30,8 +30,8 @@ use threadkeep_events::Events;
 use threadkeep_identity::{ApiKeys, Behalf, Identity};
 use threadkeep_service::tools::Toolbox;
 use threadkeep_service::{
-    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
-    ThreadService, TurnService,
+    ArchiveService, CheckpointService, EffectService, ImageService, NamespaceService, OwnerService,
+    ScopeService, ThreadService, TurnService,
 };
 use threadkeep_stats::Stats;
 use threadkeep_webhooks::Webhooks;
@@ -72,6 +72,7 @@ pub use request::rights::missing;
 pub struct Api {
     pub service: ThreadService,
     pub turns: TurnService,
+    pub effects: EffectService,
     pub checkpoints: CheckpointService,
     /// Keys, tasks and histories.
     pub scopes: ScopeService,

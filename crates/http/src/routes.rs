@@ -115,6 +115,12 @@ paths! {
             PATCH threads::turns::renew_turn,
             DELETE threads::turns::end_turn,
         }
+        "/effects" { GET threads::effects::list_effects }
+        "/effects/{effect:[^/]*}" {
+            GET threads::effects::get_effect,
+            POST threads::effects::begin_effect,
+            PUT threads::effects::settle_effect,
+        }
         "/checkpoints" {
             GET threads::checkpoints::list_checkpoints,
             POST threads::checkpoints::save_checkpoint,

@@ -59,7 +59,7 @@ pub(super) struct MergeReceipt {
 }
 
 /// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an
-/// increment, and `id`, `seq` and `repeated` for an append.
+/// increment, `id`, `seq` and `repeated` for an append, and `state` and `repeated` for a settlement.
 #[derive(ToSchema)]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
@@ -71,7 +71,9 @@ pub(super) struct OperationResult {
     id: Option<String>,
     /// The position of the item in the history.
     seq: Option<u64>,
-    /// True if the history already contained the item.
+    /// The state of the settled effect: `done` or `failed`.
+    state: Option<String>,
+    /// True if the history already contained the item, or if the effect was already settled with this value.
     repeated: Option<bool>,
 }
 
@@ -161,6 +163,14 @@ pub(super) struct ItemParam {
     /// The id of the item, percent-encoded.
     #[param(max_length = 128, pattern = "^[!-~]+$")]
     item: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct EffectParam {
+    /// The id of the tool call, percent-encoded. Usually the id that the model gave to it.
+    #[param(max_length = 128, pattern = "^[!-~]+$")]
+    effect: String,
 }
 
 #[derive(IntoParams)]

@@ -5,6 +5,7 @@ mod attempts;
 mod checkpoints;
 mod conversations;
 mod copies;
+mod effects;
 mod error;
 mod exports;
 mod images;
@@ -38,6 +39,7 @@ pub use conversations::{
     ListedConversation, PageStart, ReadLabel,
 };
 pub use copies::{Basis, Copies, Receipt, RequestTimes, Restored, Saved};
+pub use effects::{EffectRequest, EffectService};
 pub use error::ServiceError;
 pub use exports::{Export, ExportCursor, ExportCursorError, Exported};
 pub use images::{ForkDraft, ImageService};

@@ -265,6 +265,11 @@ impl Bucket {
         self.name(":i:", id)
     }
 
+    /// Returns the key of the thread's effects.
+    pub(super) fn effects(&self, id: &ThreadId) -> String {
+        self.name(":f:", id)
+    }
+
     pub(super) fn checkpoints(&self, id: &ThreadId) -> String {
         self.name(":p:", id)
     }
@@ -401,6 +406,7 @@ mod tests {
             &bucket.archive(&id),
             &bucket.watch(&id),
             &bucket.checkpoints(&id),
+            &bucket.effects(&id),
             &bucket.checkpoint(&id, 1),
             &bucket.index,
             &bucket.log,

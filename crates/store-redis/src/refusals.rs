@@ -3,6 +3,7 @@
 use redis::Value;
 
 use super::transport::{UNKNOWN, array, bytes, integer, text};
+use threadkeep_domain::effects::EffectRefusal;
 use threadkeep_domain::scope::{
     HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy,
 };
@@ -90,6 +91,11 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
     let detail = |index: usize| details.get(index).ok_or(UNKNOWN);
     let number = |index| detail(index).and_then(integer);
     let index = || number(0).map(|index| index as usize);
+    // given only for an operation of a write
+    let operation = || -> Result<Option<usize>, StoreError> {
+        let index = details.get(1).map(integer).transpose()?;
+        Ok(index.map(|index: u64| index as usize))
+    };
     Ok(match code {
         "not_an_array" => Refusal::NotAnArray {
             operation: index()?,
@@ -144,6 +150,24 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
             left_ms: number(1)?,
         },
         "turn_lost" => Refusal::TurnLost,
+        "turn_not_held" => Refusal::TurnNotHeld {
+            number: number(0)? as u32,
+            operation: operation()?,
+        },
+        "effect_not_found" | "effect_reused" | "effect_lost" | "effect_settled"
+        | "too_many_effects" => {
+            let attempt = number(0)? as u32;
+            Refusal::Effect {
+                refusal: match code {
+                    "effect_not_found" => EffectRefusal::NotFound,
+                    "effect_reused" => EffectRefusal::Reused,
+                    "effect_lost" => EffectRefusal::Lost { attempt },
+                    "effect_settled" => EffectRefusal::Settled { attempt },
+                    _ => EffectRefusal::TooMany,
+                },
+                operation: operation()?,
+            }
+        }
         "not_the_owner" => Refusal::NotTheOwner,
         "owner_required" => Refusal::OwnerRequired,
         "thread_exists" => Refusal::ThreadExists,

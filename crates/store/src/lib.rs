@@ -40,6 +40,7 @@ pub use traits::backend::Backend;
 pub use traits::checkpoints::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints,
 };
+pub use traits::effects::EffectLedger;
 pub use traits::erasure::{Erased, ErasedLife, Erasure};
 pub use traits::images::{Images, Imported};
 pub use traits::kv::{

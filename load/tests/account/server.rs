@@ -15,8 +15,8 @@ use threadkeep_events::{EventSettings, Events};
 use threadkeep_http::{Api, Compressor, Readiness, envelope};
 use threadkeep_identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep_service::{
-    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
-    ThreadService, TurnService,
+    ArchiveService, CheckpointService, EffectService, ImageService, NamespaceService, OwnerService,
+    ScopeService, ThreadService, TurnService,
 };
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock};
@@ -100,6 +100,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         images: ImageService::new(images as _, buckets as _, ScopePolicies::DEFAULT),
         scopes: ScopeService::new(scopes, service.clone(), ScopePolicies::DEFAULT, timeout),
         checkpoints: CheckpointService::new(Arc::clone(&backend) as _, service.clone()),
+        effects: EffectService::new(Arc::clone(&backend) as _, service.clone()),
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
         archives: ArchiveService::new(Arc::clone(&backend) as _, service.clone()),
         service,

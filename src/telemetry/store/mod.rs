@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use super::threads::ThreadMetrics;
 use call::Families;
 use threadkeep_domain::Written;
+use threadkeep_domain::effects::{Effect, Settled};
 use threadkeep_stats::{Stats, StoreRecorder};
 use threadkeep_store::{Backend, Destroyed, Erased, Imported, Reaped, StoreError, WriteError};
 
@@ -31,6 +32,7 @@ struct StoreMetrics {
     images: parts::images::Calls,
     responses: parts::responses::Calls,
     turns: parts::turns::Calls,
+    effects: parts::effects::Calls,
     checkpoints: parts::checkpoints::Calls,
     outcomes: ThreadMetrics,
 }
@@ -65,6 +67,7 @@ impl StoreMetrics {
             images: parts::images::Calls::new(families),
             responses: parts::responses::Calls::new(families),
             turns: parts::turns::Calls::new(families),
+            effects: parts::effects::Calls::new(families),
             checkpoints: parts::checkpoints::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
         }
@@ -73,6 +76,18 @@ impl StoreMetrics {
     fn written(&self, answer: &Result<Written, WriteError>) {
         if let Ok(written) = answer {
             self.outcomes.written(written);
+        }
+    }
+
+    fn begun(&self, answer: &Result<Effect, WriteError>) {
+        if let Ok(effect) = answer {
+            self.outcomes.begun(effect);
+        }
+    }
+
+    fn settled(&self, answer: &Result<Settled, WriteError>) {
+        if let Ok(settled) = answer {
+            self.outcomes.settled(settled);
         }
     }
 

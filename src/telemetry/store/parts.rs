@@ -12,23 +12,26 @@ use tokio::sync::broadcast;
 use super::ObservedStore;
 use super::call::{Call, Families};
 use super::uses;
+use threadkeep_domain::effects::{
+    BeginEffect, Effect, EffectId, EffectState, SettleEffect, Settled,
+};
 use threadkeep_domain::scope::{
     Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
 };
 use threadkeep_domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
-    Image, Import, Key, Life, Namespace, OwnerTag, Position, Rate, RateLimited, RateName,
-    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy, TurnGranted, TurnHeld,
+    Image, Import, Key, Life, Namespace, OwnerTag, Position, Rate, RateLimited, RateName, Release,
+    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy, TurnGranted, TurnState,
     TurnToken, Write, Written,
 };
 use threadkeep_stats::Use;
 use threadkeep_store::{
     Announcements, Answered, Archive, ArchivePage, ArchivePosition, Archives, BeginResponse, Begun,
     CacheUse, Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted,
-    Destroy, Destroyed, Due, EndResponse, EndWrite, Entry, EntryHead, EntryPage, EntryRange,
-    EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found, Heads, HistoryFrom, HistoryPage,
-    HistoryPreview, Holding, Images, Imported, ItemPosition, JournalEntry, Journaled, Leases,
-    Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
+    Destroy, Destroyed, Due, EffectLedger, EndResponse, EndWrite, Entry, EntryHead, EntryPage,
+    EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found, Heads, HistoryFrom,
+    HistoryPage, HistoryPreview, Holding, Images, Imported, ItemPosition, JournalEntry, Journaled,
+    Leases, Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
     NamespaceChange, NamespacePage, NamespacePosition, NamespaceRecord, Namespaces, NewEntry,
     Originals, OwnedPosition, OwnerUsage, Owners, Part, PendingEvents, Put, Rates, Reader, Reading,
     Reaped, Registry, ReservationToken, ResponseEvents, ResponseView, Responses, Rotate, Rotated,
@@ -158,14 +161,25 @@ measured! {
 }
 
 measured! {
+    EffectLedger as effects {
+        begin_effect(id: &ThreadId, access: Access, begin: &BeginEffect<'_>) -> Result<Effect, WriteError> => begun;
+        settle_effect(id: &ThreadId, access: Access, settle: &SettleEffect, token: Option<TurnToken>)
+            -> Result<Settled, WriteError> => settled;
+        get_effect(id: &ThreadId, access: Access, effect: &EffectId) -> Result<Option<Effect>, WriteError>;
+        list_effects(id: &ThreadId, access: Access, state: Option<EffectState>, position: Option<u64>, limit: usize)
+            -> Result<Vec<Effect>, WriteError>;
+    }
+}
+
+measured! {
     Turns as turns {
         take_turn(id: &ThreadId, access: Access, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
         recall_turn(id: &ThreadId, access: Access, key: IdempotencyKey)
             -> Result<Option<TurnGranted>, WriteError>;
         renew_turn(id: &ThreadId, access: Access, token: TurnToken, ttl: Duration)
             -> Result<TurnGranted, WriteError>;
-        end_turn(id: &ThreadId, access: Access, token: TurnToken) -> Result<(), WriteError>;
-        get_turn(id: &ThreadId, access: Access) -> Result<Option<TurnHeld>, WriteError>;
+        end_turn(id: &ThreadId, access: Access, token: TurnToken, release: Release) -> Result<(), WriteError>;
+        get_turn(id: &ThreadId, access: Access) -> Result<TurnState, WriteError>;
     } {
         fn ended_turns(&self) -> broadcast::Receiver<ThreadId> { self.backend.ended_turns() }
     }

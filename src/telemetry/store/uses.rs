@@ -88,6 +88,7 @@ pub(super) fn written<'a>(
         Operation::Set { value, .. } => value.json_bytes(),
         Operation::Push { value, .. } => value.as_str().len(),
         Operation::Append(item) => item.value.as_str().len(),
+        Operation::Settle(settle) => settle.outcome.value().as_str().len(),
         Operation::Delete { .. }
         | Operation::Clear
         | Operation::Pop { .. }

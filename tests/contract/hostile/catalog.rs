@@ -96,7 +96,11 @@ impl Catalog {
     fn documented(&self, method: &str, path: &str, world: World<'_>, dice: &mut Dice) -> Request {
         let operation = &self.document["paths"][path][method];
         let schemas = Schemas::new(&self.document);
-        let own = world.thread(dice);
+        // effects, which are tool calls, need a turn, and few threads have one
+        let own = match path.contains("/effects") && dice.one_in(2) {
+            true => world.thread_with_turn(dice),
+            false => world.thread(dice),
+        };
         let mut request = Request::new(&method.to_uppercase(), "");
         let mut target = path.to_owned();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {

@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
-use super::world::World;
+use super::world::{World, imported_effect};
 
 /// Webhook URL in valid requests. Nothing listens on this local port.
 pub(super) const LOOPBACK_URL: &str = "http://127.0.0.1:9/hook";
@@ -84,6 +84,12 @@ impl<'a> Schemas<'a> {
                 object.insert(name.clone(), self.value(member, name, world, dice));
             }
         }
+        if members.contains_key("fence") && !dice.one_in(4) {
+            // only an object with a fence and either a result or an error settles an effect
+            object.remove("error");
+            object.insert("result".into(), "done".into());
+            object.insert("fence".into(), world.fence(dice).into());
+        }
         object.into()
     }
 }
@@ -108,6 +114,11 @@ fn value_for_name(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice)
         }
         // the members of an imported thread's `history` depend on each other
         "history" if dice.one_in(2) => json!({"first_seq": 1, "next_seq": 2, "items": []}),
+        // the effects and turns of an imported thread depend on each other, too
+        "effects" if dice.one_in(2) => json!([imported_effect()]),
+        "turns" => json!({"last": 2, "released": 1}),
+        "effect" => world.effect(dice).into(),
+        "fence" => world.fence(dice).into(),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),
         "namespace" => json!([world.namespace(dice)]),
         "url" => LOOPBACK_URL.into(),

@@ -19,6 +19,9 @@ use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 pub(super) const BLOCK: u64 = 256;
 const THREADS: usize = 6;
 const OBJECTS_PER_KIND: usize = 3;
+/// The id of the effect (a tool call) that every thread with a turn has.
+const EFFECT: &str = "call-1";
+const TIME: &str = "2026-01-02T03:04:05.678Z";
 const KEYS: [&str; 8] = [
     "a",
     "b",
@@ -38,6 +41,8 @@ pub(super) struct Objects {
     pub(super) runs: Vec<String>,
     pub(super) mcp_urls: Vec<String>,
     pub(super) turns: Vec<(String, String)>,
+    /// The fences of the effects [`EFFECT`], in the order of `turns`.
+    pub(super) fences: Vec<String>,
     pub(super) tools: Vec<(String, Value)>,
 }
 
@@ -94,6 +99,10 @@ impl Objects {
             let thread = make("/v1/threads", json!({}), "id").await?;
             let turn = format!("/v1/threads/{thread}/turn");
             let token = make(&turn, json!({"ttl_seconds": 600}), "token").await?;
+            let begin = client.post(&format!("/v1/threads/{thread}/effects/{EFFECT}"));
+            let begin = begin.bearer(API_SECRET).header("x-turn-token", &token);
+            let effect = begin.json(r#"{"tool":"search"}"#).send().await.json();
+            objects.fences.push(effect["fence"].as_str()?.to_owned());
             objects.turns.push((thread, token));
             let url = make("/v1/mcp-urls", scope, "url").await?;
             objects.mcp_urls.push(url[url.find("/mcp")?..].to_owned());
@@ -139,10 +148,25 @@ impl Objects {
 impl World<'_> {
     pub(super) fn thread(self, dice: &mut Dice) -> String {
         if dice.one_in(12) {
-            return dice.pick(&self.objects.turns).0.clone();
+            return self.thread_with_turn(dice);
         }
         let index = dice.below(THREADS);
         format!("thrd_{:016x}{:016x}", self.block, index)
+    }
+
+    pub(super) fn thread_with_turn(self, dice: &mut Dice) -> String {
+        dice.pick(&self.objects.turns).0.clone()
+    }
+
+    pub(super) fn effect(self, dice: &mut Dice) -> String {
+        match dice.one_in(2) {
+            true => EFFECT.into(),
+            false => format!("call-{}-{}", self.block, dice.below(3)),
+        }
+    }
+
+    pub(super) fn fence(self, dice: &mut Dice) -> String {
+        dice.pick(&self.objects.fences).clone()
     }
 
     pub(super) fn token(self, thread: &str, dice: &mut Dice) -> String {
@@ -177,20 +201,23 @@ impl World<'_> {
         (name, arguments)
     }
 
-    /// Returns the requests that begin a block of cases. The requests create the threads of the block, delete one of
-    /// these threads, and write some entries and tasks.
+    /// Returns the requests that begin a block of cases. The requests create the threads of the block, one of them with
+    /// an effect, delete one of these threads, and write some entries and tasks.
     pub(super) fn begin(self) -> Vec<Request> {
         let with_key = |method: &str, path: String| {
             Request::new(method, path).header("authorization", bearer())
         };
         let id = |index: usize| format!("thrd_{:016x}{index:016x}", self.block);
-        let begin = |index| {
-            let state = json!({"a": 1, "b": "text", "list": [1, 2, 3], "counter": 5,
-                "o": {"p": {"q": [null, true]}}});
+        let state = json!({"a": 1, "b": "text", "list": [1, 2, 3], "counter": 5,
+            "o": {"p": {"q": [null, true]}}});
+        let import = with_key("POST", "/v1/threads/import".into())
+            .json(document_with_effect(&id(0), &state).to_string());
+        let create = |index| {
             let thread = json!({"id": id(index), "state": state});
             with_key("POST", "/v1/threads".into()).json(thread.to_string())
         };
-        let mut requests: Vec<_> = (0..THREADS).map(begin).collect();
+        let mut requests = vec![import];
+        requests.extend((1..THREADS).map(create));
         let save = |index| with_key("POST", format!("/v1/threads/{}/checkpoints", id(index)));
         requests.extend((0..THREADS).map(save));
         let append = |index| {
@@ -213,6 +240,24 @@ impl World<'_> {
         }
         requests
     }
+}
+
+fn document_with_effect(id: &str, state: &Value) -> Value {
+    json!({
+        "format": 1,
+        "thread": {"id": id, "version": 1, "created_at": TIME, "updated_at": TIME, "ttl_seconds": 3_600},
+        "metadata": {},
+        "state": state,
+        "history": {"first_seq": 1, "next_seq": 1, "items": []},
+        "turns": {"last": 1, "released": 0},
+        "effects": [imported_effect()],
+    })
+}
+
+/// Returns an effect for an import.
+pub(super) fn imported_effect() -> Value {
+    json!({"id": EFFECT, "tool": "search", "hash": "0", "attempt": 1, "turn": 0, "begun_at": TIME,
+        "idempotency_key": "6c8b7f2e-3f4a-4a65-9c1e-0f9f3c7c2d11"})
 }
 
 pub(super) fn signed(id: &str) -> String {

@@ -62,6 +62,7 @@ mod conditions;
 mod console;
 mod cors;
 mod counters;
+mod effects;
 mod entries;
 mod entry_batches;
 mod entry_repeats;

@@ -262,6 +262,7 @@ fn thread_requests(id: &str) -> Vec<EndpointRequest> {
         (Method::GET, "/keys", None),
         (Method::GET, "/history", None),
         (Method::GET, "/turn", None),
+        (Method::GET, "/effects", None),
         (Method::PUT, "/state/k", Some(json!(2))),
         (Method::PATCH, "/state", Some(json!({"operations": [set]}))),
         (Method::POST, "/state/n/increment", None),

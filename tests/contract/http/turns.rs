@@ -30,7 +30,8 @@ async fn a_turn_is_taken_renewed_and_released(server: &Server) {
     assert_eq!(taken.status, 201);
     let taken = taken.json();
     let token = taken["token"].as_str().unwrap();
-    assert_eq!(taken.as_object().unwrap().len(), 2);
+    assert_eq!(taken["number"], 1);
+    assert_eq!(taken["in_doubt"], 0);
     assert_eq!(
         thread.object().await["version"],
         1,
@@ -39,7 +40,7 @@ async fn a_turn_is_taken_renewed_and_released(server: &Server) {
     let held = thread.get("turn").ok().await.json();
     assert_eq!(
         held,
-        json!({"held": true, "expires_at": taken["expires_at"], "exclusive": false})
+        json!({"held": true, "number": 1, "expires_at": taken["expires_at"], "exclusive": false})
     );
     let renewed = with_token(thread.patch("turn", r#"{"ttl_seconds":600}"#), token);
     let renewed = renewed.ok().await.json();
@@ -54,7 +55,18 @@ async fn a_turn_is_taken_renewed_and_released(server: &Server) {
         204
     );
     let free = thread.get("turn").ok().await.json();
-    assert_eq!(free, json!({"held": false}));
+    assert_eq!(free, json!({"held": false, "number": 1}));
+    let second = take(&thread, &json!({})).await.json();
+    let token = second["token"].as_str().unwrap();
+    for malformed in ["", "keep", "done&messages=done"] {
+        let release = thread.delete(&format!("turn?messages={malformed}"));
+        let release = with_token(release, token);
+        release.refused(400, "invalid_parameter").await;
+    }
+    for messages in ["return", "done"] {
+        let release = thread.delete(&format!("turn?messages={messages}"));
+        assert_eq!(with_token(release, token).send().await.status, 204);
+    }
     assert_eq!(thread.object().await["version"], 1);
 }
 

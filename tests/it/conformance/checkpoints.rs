@@ -462,8 +462,8 @@ async fn an_exclusive_turn_blocks_every_change_by_others(room: Room) {
     // restoring a checkpoint does not end the thread's turn (exclusive lock), because checkpoints do not contain turns
     let others = thread.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
-    let held = room.backend.get_turn(&thread.id, Access::All).await;
-    assert!(held.unwrap().unwrap().exclusive);
+    let turn = room.backend.get_turn(&thread.id, Access::All).await;
+    assert!(turn.unwrap().held.unwrap().exclusive);
 }
 
 async fn only_the_owner_can_use_checkpoints(room: Room) {

@@ -24,7 +24,7 @@ fn tag(text: &str) -> OwnerTag {
     owner(text).tag()
 }
 
-async fn give(thread: &Subject, text: &str) {
+pub(super) async fn give(thread: &Subject, text: &str) {
     let owner = owner(text);
     let operations = [set("k", "1")];
     let write = Write {
@@ -35,7 +35,7 @@ async fn give(thread: &Subject, text: &str) {
     thread.write(&write).await.unwrap();
 }
 
-async fn owned(room: &Room, text: &str) -> Subject {
+pub(super) async fn owned(room: &Room, text: &str) -> Subject {
     let thread = room.subject();
     give(&thread, text).await;
     thread
@@ -60,7 +60,7 @@ async fn lives(room: &Room, text: &str) -> Vec<ErasedLife> {
 }
 
 /// Runs all steps of an erasure, in the order in which the events crate runs them.
-async fn erase(room: &Room, text: &str) -> Erased {
+pub(super) async fn erase(room: &Room, text: &str) -> Erased {
     let erased = end_all(room, text).await;
     loop {
         let lives = lives(room, text).await;

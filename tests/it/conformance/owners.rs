@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId,
-    ThreadPolicy, TurnToken, Write, Written,
+    Access, Conditions, MetadataChange, Owner, OwnerChange, Refusal, Release, Slice, TakeTurn,
+    ThreadId, ThreadPolicy, TurnToken, Write, Written,
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{
@@ -16,7 +16,7 @@ use threadkeep_store::{
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};
-use super::scope_room;
+use super::{effects, scope_room};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Tolerance for an expiry. Redis computes the expiry from two clock readings, with a possible pause in between. A use
@@ -212,7 +212,11 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
     answers.push(refused(room.backend.take_turn(id, access, &take).await));
     let renewed = room.backend.renew_turn(id, access, token, SECOND).await;
     answers.push(refused(renewed));
-    answers.push(refused(room.backend.end_turn(id, access, token).await));
+    answers.push(refused(
+        room.backend
+            .end_turn(id, access, token, Release::Complete)
+            .await,
+    ));
 
     let scope = room.scope_of(thread);
     let operations = [scope_room::set("k", "1")];
@@ -239,6 +243,7 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
     let end = ScopeEnd::new(access);
     let ended = scope.scopes.end_scope(&scope.id, &end).await;
     answers.push(refused(ended));
+    answers.extend(effects::refusals(room, thread, access).await);
     answers
 }
 
@@ -535,7 +540,10 @@ async fn an_exclusive_turn_and_an_owner_are_both_enforced(room: Room) {
         bind(&thread, "bob").await,
         Err(Refusal::TurnTaken { .. })
     ));
-    let ended = room.backend.end_turn(&thread.id, of("bob"), token).await;
+    let ended = room
+        .backend
+        .end_turn(&thread.id, of("bob"), token, Release::Complete)
+        .await;
     ended.unwrap();
     bind(&thread, "bob").await.unwrap();
     assert_eq!(bind(&thread, "ann").await, Err(Refusal::NotTheOwner));

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use threadkeep_domain::{Access, Refusal, TurnToken};
+use threadkeep_domain::{Access, Refusal, Release, TurnToken};
 use threadkeep_store::{Begun, EndResponse, Floor};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -12,7 +12,36 @@ use crate::support::until;
 
 async fn end_of_turn(room: &Room, thread: &Subject) -> u64 {
     let turn = room.backend.get_turn(&thread.id, Access::All).await;
-    turn.unwrap().unwrap().ends_ms
+    turn.unwrap().held.unwrap().ends_ms
+}
+
+async fn number_of_turn(room: &Room, thread: &Subject) -> u32 {
+    let turn = room.backend.get_turn(&thread.id, Access::All).await;
+    turn.unwrap().number
+}
+
+async fn the_turns_of_responses_are_numbered(room: Room) {
+    let thread = living(&room).await;
+    let scope = room.scope_of(&thread);
+    let response = Response::new(&room, &scope);
+    let mut numbers = Vec::new();
+
+    let token = response.begin_new().await;
+    response.begin(token).await;
+    response.keep(token).await.unwrap();
+    response.note(token, 1, "entry").await.unwrap();
+    numbers.push(number_of_turn(&room, &thread).await);
+    let (token, _) = response.take_over().await;
+    numbers.push(number_of_turn(&room, &thread).await);
+    response.end(Some(token), 1, "answer").await.unwrap();
+    numbers.push(number_of_turn(&room, &thread).await);
+    let client = take(&room, &thread, false).await.unwrap();
+    let lent = Response::new(&room, &scope).with(Floor::Lent(client.token));
+    lent.begin_new().await;
+    numbers.push(number_of_turn(&room, &thread).await);
+
+    assert_eq!(numbers, [1, 2, 2, 3]);
+    assert_eq!(client.number, 3);
 }
 
 async fn a_thread_has_one_response_at_a_time(room: Room) {
@@ -88,7 +117,7 @@ async fn responses_under_one_lent_turn_wait_for_each_other(room: Room) {
 
     let beside = second.begin(TurnToken::random()).await;
     room.backend
-        .end_turn(&thread.id, Access::All, client.token)
+        .end_turn(&thread.id, Access::All, client.token, Release::Complete)
         .await
         .unwrap();
     let after = own.begin(TurnToken::random()).await;
@@ -280,6 +309,7 @@ async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
 }
 
 super::over_every_store_and_confirmed!(
+    the_turns_of_responses_are_numbered,
     a_thread_has_one_response_at_a_time,
     a_response_begins_only_with_its_request,
     a_clients_turn_keeps_responses_out_unless_it_is_lent,

@@ -17,8 +17,8 @@ use threadkeep_events::Events;
 use threadkeep_http::{Api, Compressor, Readiness};
 use threadkeep_identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep_service::{
-    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
-    ThreadService, TurnService,
+    ArchiveService, CheckpointService, EffectService, ImageService, NamespaceService, OwnerService,
+    ScopeService, ThreadService, TurnService,
 };
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock, Destroy, Destroyed, Part, Reader, Store, WriteError};
@@ -200,6 +200,7 @@ impl Room {
                 service.clone(),
                 Arc::default(),
             ),
+            effects: EffectService::new(Arc::clone(&self.backend) as _, service.clone()),
             checkpoints: CheckpointService::new(Arc::clone(&self.backend) as _, service.clone()),
             archives: ArchiveService::new(Arc::clone(&self.backend) as _, service.clone()),
             service,

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, EventKind, Life, Owner, OwnerChange, Precondition, Refusal, TakeTurn,
-    ThreadId, ThreadPolicy, Tombstone, TurnToken, Write,
+    Access, Conditions, EventKind, Life, Owner, OwnerChange, Precondition, Refusal, Release,
+    TakeTurn, ThreadId, ThreadPolicy, Tombstone, TurnToken, Write,
 };
 use threadkeep_store::{HistoryFrom, Reader, Rotate, Rotated, ThreadOrder};
 
@@ -284,7 +284,9 @@ async fn conditions_and_turns_apply_to_a_rotation(room: Room) {
         .backend
         .renew_turn(&thread.id, Access::All, token, MINUTE);
     assert_eq!(refused(at_old.await), Err(Refusal::TurnLost));
-    let ended = room.backend.end_turn(&new.id, Access::All, token);
+    let ended = room
+        .backend
+        .end_turn(&new.id, Access::All, token, Release::Complete);
     ended.await.unwrap();
     new.merge(&[]).await;
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, IdempotencyKey, MetadataChange, Refusal, TakeTurn, ThreadPolicy, Tombstone,
-    TurnGranted, TurnToken, Write, Written,
+    Access, Conditions, IdempotencyKey, MetadataChange, Refusal, Release, TakeTurn, ThreadPolicy,
+    Tombstone, TurnGranted, TurnHeld, TurnState, TurnToken, Write, Written,
 };
 use threadkeep_store::{Destroy, ScopeEnd};
 
@@ -25,20 +25,24 @@ fn shared_turn() -> TakeTurn {
     }
 }
 
-fn exclusive_turn() -> TakeTurn {
+pub(super) fn exclusive_turn() -> TakeTurn {
     TakeTurn {
         exclusive: true,
         ..shared_turn()
     }
 }
 
-async fn living(room: &Room) -> Subject {
+pub(super) async fn living(room: &Room) -> Subject {
     let thread = room.subject();
     thread.merge(&[set("k", "1"), set("list", "[]")]).await;
     thread
 }
 
-async fn take(room: &Room, thread: &Subject, take: TakeTurn) -> Result<TurnGranted, Refusal> {
+pub(super) async fn take(
+    room: &Room,
+    thread: &Subject,
+    take: TakeTurn,
+) -> Result<TurnGranted, Refusal> {
     refused(room.backend.take_turn(&thread.id, Access::All, &take).await)
 }
 
@@ -51,15 +55,20 @@ async fn renew(room: &Room, thread: &Subject, token: TurnToken) -> Result<TurnGr
 }
 
 async fn end(room: &Room, thread: &Subject, token: TurnToken) -> Result<(), Refusal> {
-    refused(room.backend.end_turn(&thread.id, Access::All, token).await)
+    refused(
+        room.backend
+            .end_turn(&thread.id, Access::All, token, Release::Complete)
+            .await,
+    )
+}
+
+async fn state(room: &Room, thread: &Subject) -> TurnState {
+    let turn = room.backend.get_turn(&thread.id, Access::All).await;
+    turn.unwrap()
 }
 
 async fn is_held(room: &Room, thread: &Subject) -> bool {
-    room.backend
-        .get_turn(&thread.id, Access::All)
-        .await
-        .unwrap()
-        .is_some()
+    state(room, thread).await.held.is_some()
 }
 
 async fn write_by(thread: &Subject, turn: Option<TurnToken>) -> Result<Written, Refusal> {
@@ -178,6 +187,41 @@ async fn a_turn_expires(room: Room) {
         Err(Refusal::TurnLost)
     );
     assert!(is_held(&room, &thread).await);
+}
+
+async fn turns_are_numbered_from_one_in_each_life(room: Room) {
+    let thread = living(&room).await;
+    let before = state(&room, &thread).await;
+    let first = take(&room, &thread, exclusive_turn()).await.unwrap();
+    take(&room, &thread, shared_turn()).await.unwrap_err();
+    let renewed = renew(&room, &thread, first.token).await.unwrap();
+    let held = state(&room, &thread).await;
+    end(&room, &thread, first.token).await.unwrap();
+    let released = state(&room, &thread).await;
+    let second = take(&room, &thread, shared_turn()).await.unwrap();
+    room.advance(TTL);
+    let expired = state(&room, &thread).await;
+    let third = take(&room, &thread, shared_turn()).await.unwrap();
+    room.advance(ThreadPolicy::THREAD.ttl);
+    let write = Write {
+        tombstone: Tombstone::Ignored,
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap();
+    let reborn = state(&room, &thread).await;
+    let fourth = take(&room, &thread, shared_turn()).await.unwrap();
+
+    let numbers = [first, renewed, second, third, fourth].map(|granted| granted.number);
+    assert_eq!(numbers, [1, 1, 2, 3, 1]);
+    let free = |number| TurnState { number, held: None };
+    assert_eq!([before, released], [free(0), free(1)]);
+    assert_eq!([expired, reborn], [free(2), free(0)]);
+    let by_first = TurnHeld {
+        ends_ms: renewed.ends_ms,
+        exclusive: true,
+    };
+    assert_eq!((held.number, held.held), (1, Some(by_first)));
+    assert_eq!(state(&room, &room.subject()).await, free(0));
 }
 
 async fn a_turn_can_be_ended_twice(room: Room) {
@@ -530,6 +574,7 @@ async fn one_of_several_concurrent_callers_gets_the_turn(room: Room) {
 super::over_every_store_and_confirmed!(
     a_turn_is_held_until_it_is_ended,
     a_turn_expires,
+    turns_are_numbered_from_one_in_each_life,
     a_turn_can_be_ended_twice,
     a_turn_can_be_renewed_until_a_later_turn_is_granted,
     an_ended_turn_cannot_be_renewed,

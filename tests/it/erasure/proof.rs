@@ -11,19 +11,24 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find;
 use serde_json::{Value, json};
-use threadkeep_domain::{Owner, OwnerChange, ThreadPolicy, Write};
+use threadkeep_domain::effects::{
+    BeginEffect, EffectId, Fence, InputHash, Outcome, RunKey, SettleEffect,
+};
+use threadkeep_domain::{
+    Access, Json, Owner, OwnerChange, TakeTurn, ThreadPolicy, TurnToken, Write,
+};
 use threadkeep_store::Clock;
 
 use super::replica::Replica;
-use crate::conformance::room::{self, redis_on};
+use crate::conformance::room::{self, Room, redis_on};
 use crate::support::receiver::{AnswerMode, Receiver};
 use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const OWNER: &str = "owner-to-erase";
 /// The markers, each with part of the name of a Redis key that stores it. These keys belong to threads, checkpoints,
-/// scopes, stored answers to idempotent requests, archives, the log and consumers.
-const MARKERS: [(&str, &str); 34] = [
+/// scopes, effects, stored answers to idempotent requests, archives, the log and consumers.
+const MARKERS: [(&str, &str); 38] = [
     (OWNER, "}:t:"),
     ("mark-key-name", "}:t:"),
     ("mark-state", "}:t:"),
@@ -54,6 +59,10 @@ const MARKERS: [(&str, &str); 34] = [
     ("mark-archived", "}:a:"),
     ("mark-earlier-life", "}:a:"),
     ("mark-archived-item", "}:y:"),
+    ("mark-effect", "}:f:"),
+    ("mark-called", "}:f:"),
+    ("mark-result", "}:f:"),
+    ("mark-archived-result", "}:f:"),
     ("mark-changed-key", "}:parked"),
     ("mark-moved-key", "}:pending"),
     ("mark-pending-key", "}:pending"),
@@ -212,6 +221,38 @@ async fn once(replica: &Replica, method: Method, path: &str, body: &Value, key: 
     answer
 }
 
+async fn call_tool(room: &Room, id: &str, result: &str) {
+    let (backend, id) = (&room.backend, &id.parse().unwrap());
+    let take = TakeTurn {
+        token: TurnToken::random(),
+        ttl: Duration::from_secs(600),
+        exclusive: false,
+        waits: false,
+        idempotency: None,
+    };
+    backend.take_turn(id, Access::All, &take).await.unwrap();
+    let effect: EffectId = "mark-effect".parse().unwrap();
+    let begin = BeginEffect {
+        id: &effect,
+        tool: &"mark-called".parse().unwrap(),
+        hash: &InputHash::of(None),
+        idempotent: false,
+        retry: None,
+        turn: Some(take.token),
+        idempotency: None,
+        fence: Fence::random(),
+        key: RunKey::random(),
+    };
+    let granted = backend.begin_effect(id, Access::All, &begin).await;
+    let settle = SettleEffect {
+        id: effect,
+        fence: granted.unwrap().fence,
+        outcome: Outcome::Result(Json::parse(&text(result).to_string()).unwrap()),
+    };
+    let settled = backend.settle_effect(id, Access::All, &settle, None);
+    settled.await.unwrap();
+}
+
 async fn set(replica: &Replica, id: &str, key: &str, value: &str) {
     let path = format!("/v1/threads/{id}/state/{key}");
     replica.ok(Method::PUT, &path, &text(value)).await;
@@ -247,6 +288,7 @@ async fn a_dump_of_redis_has_no_data_of_an_erased_owner() {
     })
     .await;
     fill(&first, living).await;
+    call_tool(&room, living, "mark-result").await;
     first.events.shutdown().await;
     // this replica retries deliveries for a day
     let replica = Replica::giving_up_after(Duration::from_secs(86_400), &room);
@@ -262,6 +304,7 @@ async fn a_dump_of_redis_has_no_data_of_an_erased_owner() {
     let item = json!({"id": "a", "value": "mark-archived-item"});
     let path = format!("/v1/threads/{archived}/history");
     replica.ok(Method::POST, &path, &item).await;
+    call_tool(&room, &archived, "mark-archived-result").await;
     end(&replica, &archived).await;
     let restored = replica.create(OWNER).await;
     set(&replica, &restored, "k", "mark-restored").await;

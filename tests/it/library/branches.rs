@@ -125,12 +125,12 @@ async fn a_turn_follows_its_thread_to_a_new_id(room: Room) {
             // sleep for longer than the turn's duration of one second, so that the turn exists only if it was renewed;
             // then wait, because a busy machine may renew the turn late
             tokio::time::sleep(Duration::from_millis(1_500)).await;
-            let held = async || backend.get_turn(&id, Access::All).await.unwrap();
-            until(async || held().await.is_some()).await;
+            let turn_state = async || backend.get_turn(&id, Access::All).await.unwrap();
+            until(async || turn_state().await.held.is_some()).await;
             thread.state().set("k", 1)?;
             thread.flush().await?;
             turn.end().await?;
-            assert_eq!(backend.get_turn(&id, Access::All).await.unwrap(), None);
+            assert_eq!(turn_state().await.held, None);
             Ok::<_, ApiError>("done")
         }
     };

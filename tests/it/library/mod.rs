@@ -8,6 +8,7 @@ mod callbacks;
 mod commands;
 mod cost;
 mod counting;
+mod effects;
 mod forks;
 mod keeping;
 mod life;

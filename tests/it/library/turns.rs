@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use threadkeep::Thread;
 use threadkeep_domain::{Access, Refusal, TakeTurn, TurnToken};
-use threadkeep_service::{ServiceError, TurnService};
+use threadkeep_service::{EffectService, ServiceError, TurnService};
 use threadkeep_web::ApiError;
 
 use super::{Bench, id_of};
@@ -16,10 +16,11 @@ const TTL: Duration = Duration::from_secs(30);
 impl Bench {
     pub(super) fn with_turns(room: Room) -> Self {
         let (threads, _) = room.services();
+        let effects = EffectService::new(Arc::clone(&room.backend) as _, threads.clone());
         let turns = TurnService::new(Arc::clone(&room.backend) as _, threads, Arc::default());
         let bench = Self::with_scopes(room);
         Self {
-            threads: bench.threads.clone().with_turns(turns),
+            threads: bench.threads.clone().with_turns(turns, effects),
             ..bench
         }
     }
@@ -52,7 +53,8 @@ async fn dropping_a_turn_ends_it(room: Room) {
     assert_eq!(response.status(), 200);
     let id = id_of(&response).unwrap();
     assert_eq!(bench.state(&id).await, r#"{"list":[1,2]}"#);
-    assert_eq!(backend.get_turn(&id, Access::All).await.unwrap(), None);
+    let turn = backend.get_turn(&id, Access::All).await.unwrap();
+    assert_eq!((turn.number, turn.held), (2, None));
 }
 
 async fn a_turn_renews_itself_while_it_is_held(room: Room) {
@@ -65,13 +67,10 @@ async fn a_turn_renews_itself_while_it_is_held(room: Room) {
             // sleep for longer than the turn's duration of one second, so that the turn exists only if it was renewed;
             // then wait, because a busy machine may renew the turn late
             tokio::time::sleep(Duration::from_millis(2_500)).await;
-            let held = async || backend.get_turn(&thread.id(), Access::All).await.unwrap();
-            until(async || held().await.is_some()).await;
+            let turn_state = async || backend.get_turn(&thread.id(), Access::All).await.unwrap();
+            until(async || turn_state().await.held.is_some()).await;
             turn.end().await?;
-            assert_eq!(
-                backend.get_turn(&thread.id(), Access::All).await.unwrap(),
-                None
-            );
+            assert_eq!(turn_state().await.held, None);
             Ok::<_, ApiError>("done")
         }
     };

@@ -5,8 +5,8 @@ use threadkeep_domain::scope::{HistoryLimit, ScopeId, StoredItem};
 use threadkeep_domain::{
     Access, Answer, Conditions, Document, Fingerprint, Fork, Guard, GuardedValue, IdempotencyKey,
     IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange,
-    Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy, Tombstone,
-    TurnToken, Write, Written,
+    Position, Precondition, Refusal, Release, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy,
+    Tombstone, TurnToken, Write, Written,
 };
 use threadkeep_store::{
     Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
@@ -486,7 +486,9 @@ impl Player {
                 renewed.await
             }
             Step::EndTurn { turn, caller } => {
-                let ended = self.backend.end_turn(id, access(*caller), token(*turn));
+                let ended =
+                    self.backend
+                        .end_turn(id, access(*caller), token(*turn), Release::Complete);
                 return match ended.await {
                     Ok(()) => Outcome::Nothing,
                     Err(error) => self.failed(error),
@@ -685,7 +687,8 @@ fn access(caller: Caller) -> Access {
 }
 
 fn token(turn: u8) -> TurnToken {
-    format!("turn_{turn:032x}").parse().unwrap()
+    // a token of zeros is malformed
+    format!("turn_1{turn:031x}").parse().unwrap()
 }
 
 /// Derives the request's fingerprint from the step, so that equal steps count as the same request.
@@ -702,6 +705,8 @@ fn describe_image(image: &Image) -> String {
         state,
         scope,
         checkpoints,
+        turns,
+        effects,
     } = image;
     let of_state = |state: &Document| {
         let mut json = Vec::new();
@@ -718,7 +723,7 @@ fn describe_image(image: &Image) -> String {
         format!("{} v{} {metadata} {state}", saved.number, saved.version)
     });
     format!(
-        "v{} {} {} {} {:?} {:?} {} {scope:?} {} {:?}",
+        "v{} {} {} {} {:?} {:?} {} {scope:?} {turns:?} {effects:?} {} {:?}",
         thread.stamp.version,
         thread.size_bytes,
         thread.keys,

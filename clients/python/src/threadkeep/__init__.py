@@ -9,6 +9,8 @@ from .errors import (
     APIError,
     Conflict,
     Destroyed,
+    EffectFailed,
+    EffectInDoubt,
     Forbidden,
     IdempotencyKeyReused,
     InvalidRequest,
@@ -31,6 +33,7 @@ from .models import (
     AppendedItem,
     Archive,
     Checkpoint,
+    Effect,
     Entry,
     EntryInfo,
     EntryPut,
@@ -56,6 +59,7 @@ from .models import (
     Webhook,
 )
 from .namespace import AsyncNamespace, Namespace
+from .not_done import NOT_DONE
 from .scope import AsyncScope, Scope
 from .thread import AsyncThread, Thread
 from .thread_id import thread_id_for
@@ -63,6 +67,7 @@ from .turn import AsyncTurn, Turn
 from .version import __version__
 
 __all__ = [
+    "NOT_DONE",
     "APIError",
     "ApiKey",
     "AppendedItem",
@@ -77,6 +82,9 @@ __all__ = [
     "Checkpoint",
     "Conflict",
     "Destroyed",
+    "Effect",
+    "EffectFailed",
+    "EffectInDoubt",
     "Entry",
     "EntryInfo",
     "EntryPut",

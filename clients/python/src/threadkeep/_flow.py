@@ -2,12 +2,15 @@
 
 A `Request` is sent with retries, and returns a `Response`. A list of requests is sent concurrently, and returns a list.
 `Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read` returns
-the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller.
+the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller. `Call` calls
+a function of the caller. If that function raises, the flow receives only a `ThreadkeepError`. `Shield` runs another
+flow to its end, even if the call is cancelled meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +58,21 @@ class Settle(NamedTuple):
     requests: list[Request]
 
 
+class Call(NamedTuple):
+    function: Callable[[Any], Any]
+    argument: Any
+
+    def perform(self) -> Any:
+        try:
+            return self.function(self.argument)
+        except StopIteration as error:  # would look like the end of the flow
+            raise RuntimeError("The function raised StopIteration.") from error
+
+
+class Shield(NamedTuple):
+    flow: Flow[Any]
+
+
 class Emit(Generic[T]):
     __slots__ = ("item",)
 
@@ -62,7 +80,7 @@ class Emit(Generic[T]):
         self.item = item
 
 
-Step = Request | list[Request] | Settle | Open | Read | Pause
+Step = Request | list[Request] | Settle | Open | Read | Pause | Call | Shield
 Flow = Generator[Step, Any, R]
 Items = Generator[Step | Emit[T], Any, None]
 
@@ -122,6 +140,10 @@ class Runner:
             return time.sleep(step.seconds)
         if isinstance(step, Settle):
             return self._send_all(self._settled, step.requests)
+        if isinstance(step, Call):
+            return step.perform()
+        if isinstance(step, Shield):
+            return self.run(step.flow)
         assert isinstance(step, list), "only flows of items have streams"
         return self._send_all(self.transport.send, step)
 
@@ -136,6 +158,16 @@ class Runner:
             return self.transport.send(request)
         except ThreadkeepError as error:
             return error
+
+
+_shielded: set[asyncio.Future[Any]] = set()
+"""Keeps tasks that run shielded flows alive, because event loops hold only weak references to tasks."""
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    _shielded.discard(task)
+    if not task.cancelled():
+        task.exception()  # otherwise, asyncio reports the error of a cancelled call
 
 
 class AsyncRunner:
@@ -192,8 +224,24 @@ class AsyncRunner:
             return await asyncio.sleep(step.seconds)
         if isinstance(step, Settle):
             return await self._send_all(self._settled, step.requests)
+        if isinstance(step, Call):
+            result = step.perform()
+            return await result if inspect.isawaitable(result) else result
+        if isinstance(step, Shield):
+            return await self._finish(step.flow)
         assert isinstance(step, list), "only flows of items have streams"
         return await self._send_all(self.transport.send, step)
+
+    async def _finish(self, flow: Flow[R]) -> R:
+        task = asyncio.ensure_future(self.run(flow))
+        _shielded.add(task)
+        task.add_done_callback(_forget)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            await asyncio.wait([task])  # a second cancellation ends the wait, but not the task
+            raise
+        return task.result()
 
     async def _send_all(self, send: Callable[[Request], Awaitable[T]], requests: list[Request]) -> list[T]:
         if len(requests) < 2:

@@ -6,6 +6,7 @@ from typing import Any
 from . import operations as ops
 from ._flow import AsyncRunner, Flow, Runner
 from ._flows import state
+from ._omitted import OMITTED
 from ._resource import ThreadResource
 from .models import Receipt
 
@@ -47,6 +48,10 @@ class Batch:
     def append(self, value: Any, id: str | None = None) -> None:
         """Appends an item to the thread's history."""
         self.operations.append(ops.append(value, id))
+
+    def settle(self, effect: str, *, result: Any = OMITTED, error: Any = OMITTED, fence: str | None = None) -> None:
+        """Records the result or error of a tool call. Without a fence, the effect must be in doubt."""
+        self.operations.append(ops.settle(effect, result=result, error=error, fence=fence))
 
     def _merge(self, resource: ThreadResource) -> Flow[Receipt]:
         return state.merge(resource, self.operations, if_match=self._if_match, idempotency_key=self._idempotency_key)

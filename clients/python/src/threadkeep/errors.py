@@ -36,6 +36,26 @@ class UnreadableThreads(ThreadkeepError):
         self.thread_ids = thread_ids
 
 
+class EffectFailed(ThreadkeepError):
+    """A tool call failed. Raise it in `run` to record `error`, which is any JSON value."""
+
+    def __init__(self, error: Any = None, attempt: int | None = None) -> None:
+        super().__init__("The tool call failed.")
+        self.error = error
+        self.attempt = attempt
+        """Number of the attempt that failed. None until the failure is recorded."""
+
+
+class EffectInDoubt(ThreadkeepError):
+    """The tool may have run. Look up `key` in the system that the tool calls."""
+
+    def __init__(self, id: str, key: str, attempt: int) -> None:
+        super().__init__(f"Attempt {attempt} of {id!r} did not record its result, so the tool may have run.")
+        self.id = id
+        self.key = key
+        self.attempt = attempt
+
+
 class APIError(ThreadkeepError):
     """The server rejected the request."""
 
@@ -66,7 +86,7 @@ class NotFound(APIError):
 
 
 class Conflict(APIError):
-    """409, such as `turn_taken`, `turn_lost`, `thread_exists` or `not_an_array`."""
+    """409, such as `turn_taken`, `turn_lost`, `effect_settled`, `thread_exists` or `not_an_array`."""
 
 
 class Destroyed(APIError):
@@ -88,7 +108,7 @@ class TooLarge(APIError):
 
 
 class IdempotencyKeyReused(APIError):
-    """422: the idempotency key was used for a different request, or the item ID was used for a different item."""
+    """422: the idempotency key, item ID or effect ID was used for a different request, item or tool call."""
 
 
 class RateLimited(APIError):

@@ -135,8 +135,36 @@ class TurnState(Model):
     """Whether a client holds the turn."""
 
     held: bool
+    number: int
+    """Number of the last turn. 0 if the thread has had no turn."""
     expires_at: datetime | None = None
     exclusive: bool = False
+
+
+@dataclass(frozen=True)
+class Effect(Model):
+    """The record of a tool call. `state` is `granted`, `running`, `in_doubt`, `done` or `failed`."""
+
+    id: str
+    state: str
+    tool: str
+    hash: str
+    """Hash of the arguments."""
+    attempt: int
+    """Number of the last attempt, starting at 1."""
+    idempotency_key: str
+    turn: int
+    """Number of the turn that began the last attempt."""
+    begun_at: datetime
+    result: Any = None
+    error: Any = None
+    fence: str | None = field(default=None, repr=False)
+    """Gives the right to settle a granted attempt."""
+
+    @property
+    def key(self) -> str:
+        """Key to pass to the system that the tool calls. All attempts have the same key."""
+        return self.idempotency_key
 
 
 @dataclass(frozen=True)

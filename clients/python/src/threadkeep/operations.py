@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._omitted import OMITTED
+
 Operation = dict[str, Any]
 
 
@@ -45,4 +47,15 @@ def append(value: Any, id: str | None = None) -> Operation:
     operation: Operation = {"op": "append", "value": value}
     if id is not None:
         operation["id"] = id
+    return operation
+
+
+def settle(effect: str, *, result: Any = OMITTED, error: Any = OMITTED, fence: str | None = None) -> Operation:
+    """Records the result or error of a tool call. Without a fence, the effect must be in doubt."""
+    if (result is OMITTED) == (error is OMITTED):
+        raise TypeError("Pass either a result or an error.")
+    operation: Operation = {"op": "settle", "effect": effect}
+    operation |= {"error": error} if result is OMITTED else {"result": result}
+    if fence is not None:
+        operation["fence"] = fence
     return operation

@@ -11,6 +11,7 @@ from ._flows import threads, transfer, turns
 from ._resource import Resource, ThreadResource
 from .batch import AsyncBatchContext, BatchContext
 from .checkpoints import AsyncCheckpoints, Checkpoints
+from .effects import AsyncEffects, Effects
 from .history import AsyncHistory, History
 from .turn import AsyncTurnContext, TurnContext
 
@@ -47,6 +48,7 @@ class Thread(Handle[ThreadResource]):
         self.signed_id = resource.signed_id
         self.history = History(runner, resource)
         self.checkpoints = Checkpoints(runner, resource)
+        self.effects = Effects(runner, resource)
 
     info = blocking(threads.info)
     configure = blocking(threads.configure)
@@ -93,6 +95,7 @@ class AsyncThread(AsyncHandle[ThreadResource]):
         self.signed_id = resource.signed_id
         self.history = AsyncHistory(runner, resource)
         self.checkpoints = AsyncCheckpoints(runner, resource)
+        self.effects = AsyncEffects(runner, resource)
 
     info = awaitable(threads.info)
     configure = awaitable(threads.configure)

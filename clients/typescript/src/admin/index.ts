@@ -13,10 +13,11 @@ import { type Tools, toolsOf } from "./tools.js";
 import { type Transfer, transferOf } from "./transfer.js";
 import { type Webhooks, webhooksOf } from "./webhooks.js";
 
+export type { KeyedOptions } from "../http/write.js";
 export type * from "./archives.js";
 export type * from "./namespaces.js";
 export type * from "./owners.js";
-export type { KeyedOptions, Page } from "./requests.js";
+export type { Page } from "./requests.js";
 export type * from "./scopes.js";
 export type * from "./tasks.js";
 export type * from "./tools.js";

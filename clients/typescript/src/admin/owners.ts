@@ -1,9 +1,9 @@
 import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
-import { idempotencyKey } from "../thread/idempotency-key.js";
+import { type KeyedOptions, write } from "../http/write.js";
 import type { CallOptions } from "../types/options.js";
 import type { ThreadInfo } from "../types/receipt.js";
-import type { KeyedOptions, Requests } from "./requests.js";
+import type { Requests } from "./requests.js";
 
 /** Operations on the users or companies that own threads. */
 export interface Owners {
@@ -31,14 +31,8 @@ export const ownersOf = (requests: Requests): Owners => ({
     }
   },
 
-  async assign(threadId, owner, { idempotencyKey: key, ...options } = {}) {
-    const { body } = await requests.transport.json<object>({
-      method: "PATCH",
-      path: "/v1/threads/" + segment(threadId),
-      headers: { "idempotency-key": key ?? idempotencyKey() },
-      body: JSON.stringify({ owner }),
-      options,
-    });
-    return camel(body);
+  async assign(threadId, owner, o) {
+    const body = JSON.stringify({ owner });
+    return camel((await write(requests.transport, "PATCH", "/v1/threads/" + segment(threadId), o, { body })).body);
   },
 });

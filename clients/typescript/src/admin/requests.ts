@@ -1,12 +1,8 @@
 import { camel } from "../http/camel.js";
 import type { Query, ServerRequest } from "../http/request.js";
 import type { Transport } from "../http/send.js";
-import { idempotencyKey } from "../thread/idempotency-key.js";
+import { type KeyedOptions, write } from "../http/write.js";
 import type { CallOptions } from "../types/options.js";
-
-export interface KeyedOptions extends CallOptions {
-  idempotencyKey?: string | undefined;
-}
 
 export interface Page<T> {
   items: T[];
@@ -37,14 +33,7 @@ export function requestsOf(transport: Transport): Requests {
     once: (method, path, content, options, query) =>
       body({ method, path, query, body: content && JSON.stringify(content), options, once: true }),
 
-    keyed: (path, content, { idempotencyKey: key, ...options } = {}) =>
-      body({
-        method: "POST",
-        path,
-        headers: { "idempotency-key": key ?? idempotencyKey() },
-        body: JSON.stringify(content),
-        options,
-      }),
+    keyed: async (path, content, o) => (await write(transport, "POST", path, o, { body: JSON.stringify(content) })).body,
 
     delete: (path, options) => body({ method: "DELETE", path, options }),
 

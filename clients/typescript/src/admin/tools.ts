@@ -1,7 +1,8 @@
 import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
+import type { KeyedOptions } from "../http/write.js";
 import type { CallOptions } from "../types/options.js";
-import type { KeyedOptions, Requests } from "./requests.js";
+import type { Requests } from "./requests.js";
 
 export interface ToolCalls {
   /** Default: a temporary scope that exists only during the request. */

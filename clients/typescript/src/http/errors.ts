@@ -23,27 +23,22 @@ export interface ErrorInit {
 /** Base class of all errors. Match on `code`. Messages never contain signed IDs, API keys or stored values. */
 export class ThreadkeepError extends Error {
   override name = "ThreadkeepError";
-  readonly code: ErrorCode;
-  readonly status: number | undefined;
+  declare readonly code: ErrorCode;
+  declare readonly status: number | undefined;
   /** The server's explanation for humans. */
-  readonly detail: string | undefined;
-  readonly requestId: string | undefined;
-  readonly retryAfterMs: number | undefined;
-  readonly problem: Problem | undefined;
+  declare readonly detail: string | undefined;
+  declare readonly requestId: string | undefined;
+  declare readonly retryAfterMs: number | undefined;
+  declare readonly problem: Problem | undefined;
 
   constructor(code: ErrorCode, message: string, { status, problem, retryAfterMs, cause }: ErrorInit = {}) {
     super(message, cause === undefined ? undefined : { cause });
-    const { type, title, status: _, code: __, detail, request_id, ...rest } = problem ?? {};
+    const { type, title, status: _, code: __, detail, request_id: requestId, ...rest } = problem ?? {};
+    Object.assign(this, { code, status, detail, requestId, retryAfterMs, problem });
     // some errors have additional members, such as `current_version`, which must not replace members of this class
     for (const [name, value] of Object.entries(camel<object>(rest))) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
-    this.code = code;
-    this.status = status;
-    this.detail = detail;
-    this.requestId = request_id;
-    this.retryAfterMs = retryAfterMs;
-    this.problem = problem;
   }
 }
 
@@ -77,6 +72,10 @@ export class ConflictError extends ThreadkeepError {
   declare readonly operation?: number;
   /** Time at which the other caller's turn expires. */
   declare readonly expiresAt?: string;
+  /** Number of the last turn. */
+  declare readonly number?: number;
+  /** Number of the effect's last attempt. */
+  declare readonly attempt?: number;
 }
 
 /** 410: the thread has ended. */
@@ -99,7 +98,7 @@ export class TooLargeError extends ThreadkeepError {
   declare readonly limitKeys?: number;
 }
 
-/** 422: the idempotency key was already used for a different request, or the item ID for a different item. */
+/** 422: the idempotency key was already used for a different request, the item ID for a different item, or the effect ID for a different call. */
 export class ReusedError extends ThreadkeepError {
   override name = "ReusedError";
 }
@@ -133,6 +132,33 @@ export class InvalidStateError extends ThreadkeepError {
   constructor(issues: readonly SchemaIssue[]) {
     super("invalid_state", `The state does not fit the schema (${issues.length} issues).`);
     this.issues = issues;
+  }
+}
+
+/** A failure of a tool that is recorded, or that `run` throws to record it. */
+export class EffectFailed extends ThreadkeepError {
+  override name = "EffectFailed";
+  declare readonly error: any;
+  /** Number of the attempt that failed. Undefined until the failure is recorded. */
+  declare attempt: number | undefined;
+
+  /** `error` is any JSON value. */
+  constructor(error: unknown, attempt?: number) {
+    super("effect_failed", "effect_failed: The tool call failed.");
+    Object.assign(this, { error, attempt });
+  }
+}
+
+/** The tool may have run. Look up `key` in the system that the tool calls. */
+export class EffectInDoubt extends ThreadkeepError {
+  override name = "EffectInDoubt";
+  declare readonly id: string;
+  declare readonly key: string;
+  declare readonly attempt: number;
+
+  constructor(id: string, key: string, attempt: number) {
+    super("effect_in_doubt", "effect_in_doubt: The tool may have run.");
+    Object.assign(this, { id, key, attempt });
   }
 }
 

@@ -1,3 +1,4 @@
+import { definedEntries } from "../defined.js";
 import { supportsCacheOption } from "../environment.js";
 import type { Sender } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
@@ -20,8 +21,7 @@ export async function prepare(
     ...more,
     ...sender.headers,
   };
-  for (const [name, value] of Object.entries(own)) {
-    if (value === undefined) continue;
+  for (const [name, value] of definedEntries(own)) {
     try {
       headers.set(name, value);
     } catch {

@@ -1,3 +1,4 @@
+import { definedEntries } from "../defined.js";
 import type { CallOptions } from "../types/options.js";
 
 export type Query = { [name: string]: string | number | boolean | readonly string[] | undefined };
@@ -26,9 +27,7 @@ export function segment(text: string | number): string {
 
 export function queryText(query: Query = {}): string {
   const text = new URLSearchParams(
-    Object.entries(query).flatMap(([name, value]) =>
-      value === undefined ? [] : [value].flat().map((one) => [name, one + ""]),
-    ),
+    definedEntries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one + ""])),
   ).toString();
   return text && "?" + text;
 }

@@ -1,9 +1,10 @@
 import { base64, fromBase64 } from "../bytes.js";
 import { camel } from "../http/camel.js";
 import type { Transport } from "../http/send.js";
+import { write } from "../http/write.js";
 import type { Entry, EntryInfo, KeyValueBatch, PutOutcome } from "../types/kv.js";
 import { entryOf } from "./entry.js";
-import { bodyOf, keyValueOf, pathOf, typeOf, writeEntries } from "./key-value.js";
+import { bodyOf, keyValueOf, pathOf, typeOf } from "./key-value.js";
 
 const MAX_KEYS = 100;
 
@@ -64,13 +65,13 @@ export function batchOf(transport: Transport, namespace: string): KeyValueBatch 
         ttl_seconds: ttlSeconds,
         if_absent: ifAbsent,
       }));
-      const { body } = await writeEntries(transport, "POST", root + "/put", o, { body: JSON.stringify({ entries: wire }) });
+      const { body } = await write(transport, "POST", root + "/put", o, { body: JSON.stringify({ entries: wire }) });
       return body.entries.map(camel<PutOutcome>);
     },
 
     async configure({ defaultTtlSeconds, idleTtlSeconds }, o) {
       const body = JSON.stringify({ default_ttl_seconds: defaultTtlSeconds, idle_ttl_seconds: idleTtlSeconds });
-      await writeEntries(transport, "PUT", root, o, { body });
+      await write(transport, "PUT", root, o, { body });
     },
   };
 }

@@ -1,12 +1,12 @@
 import { camel } from "../http/camel.js";
 import { ThreadkeepError, VersionMismatchError } from "../http/errors.js";
-import { segment, type ServerRequest } from "../http/request.js";
+import { segment } from "../http/request.js";
 import type { Transport } from "../http/send.js";
+import { write } from "../http/write.js";
 import { encode } from "../thread/encode.js";
-import { idempotencyKey } from "../thread/idempotency-key.js";
 import { etagOf } from "../thread/responses.js";
 import type { JsonFormat } from "../types/json.js";
-import type { EntryInfo, KeyValue, KeyValueWriteOptions } from "../types/kv.js";
+import type { EntryInfo, KeyValue } from "../types/kv.js";
 import { entryOf } from "./entry.js";
 
 export const pathOf = (namespace: string): string => "/v1/kv/" + segment(namespace);
@@ -28,7 +28,7 @@ export function keyValueOf(transport: Transport, namespace: string): KeyValue {
 
     async put(key, body, { contentType, ttlSeconds, ifAbsent, ifMatch, ...o } = {}) {
       try {
-        const response = await writeEntries(transport, "PUT", entryPath(key), o, {
+        const response = await write(transport, "PUT", entryPath(key), o, {
           query: { ttl_seconds: ttlSeconds },
           headers: { "if-none-match": ifAbsent ? "*" : undefined, "if-match": ifMatch },
           body: bodyOf(body, json),
@@ -42,7 +42,7 @@ export function keyValueOf(transport: Transport, namespace: string): KeyValue {
     },
 
     async delete(key, { ifMatch, ...o } = {}) {
-      return (await writeEntries(transport, "DELETE", entryPath(key), o, { headers: { "if-match": ifMatch } })).body.deleted;
+      return (await write(transport, "DELETE", entryPath(key), o, { headers: { "if-match": ifMatch } })).body.deleted;
     },
 
     async page({ prefix, cursor, limit, ...options } = {}) {
@@ -61,20 +61,9 @@ export function keyValueOf(transport: Transport, namespace: string): KeyValue {
     },
 
     async clear(o) {
-      return (await writeEntries(transport, "DELETE", root, o, {})).body.deleted;
+      return (await write(transport, "DELETE", root, o)).body.deleted;
     },
   };
-}
-
-export function writeEntries(
-  transport: Transport,
-  method: string,
-  path: string,
-  { idempotencyKey: key, ...options }: KeyValueWriteOptions | undefined = {},
-  request: Partial<ServerRequest>,
-): ReturnType<Transport["value"]> {
-  const headers = { ...request.headers, "idempotency-key": key ?? idempotencyKey() };
-  return transport.json<any>({ method, path, ...request, headers, options });
 }
 
 export const bodyOf = (body: unknown, json: JsonFormat): string | Uint8Array =>

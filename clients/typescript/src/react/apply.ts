@@ -5,7 +5,7 @@ type State = { [key: string]: any };
 /** Applies an operation to a copy of `state`. Ignores an operation that the server would reject. */
 export function apply(state: State, operation: Operation): State {
   if (operation.op === "clear") return {};
-  if (operation.op === "append") return state;
+  if (operation.op === "append" || operation.op === "settle") return state;
   const { key } = operation;
   const old = Object.hasOwn(state, key) ? state[key] : undefined;
   switch (operation.op) {

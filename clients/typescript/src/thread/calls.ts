@@ -15,10 +15,13 @@ export interface Calls {
   request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest;
   writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest;
   /** Parses the response with the platform's `JSON`. */
-  read(path: string, o: CallOptions | undefined): Promise<ParsedResponse>;
+  read(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<ParsedResponse>;
   /** Parses the response with the application's `JsonFormat`. */
   value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<ParsedResponse>;
+  /** Writes after all earlier writes. */
   write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<ParsedResponse>;
+  /** Writes at once. */
+  send(method: string, path: string, part: Part, o: WriteOptions): Promise<ParsedResponse>;
 }
 
 export function callsOf(transport: Transport, turnToken?: string): Calls {
@@ -48,7 +51,7 @@ export function callsOf(transport: Transport, turnToken?: string): Calls {
     request,
     writeRequest,
 
-    read: (path, o) => transport.json(request("GET", path, {}, o)),
+    read: (path, o, query) => transport.json(request("GET", path, { query }, o)),
 
     value: (path, o, query) => transport.value(request("GET", path, { query }, o)),
 
@@ -56,5 +59,7 @@ export function callsOf(transport: Transport, turnToken?: string): Calls {
       const prepared = writeRequest(method, path, part, o);
       return queue.run(() => transport.json(prepared), o.signal);
     },
+
+    send: (method, path, part, o) => transport.json(writeRequest(method, path, part, o)),
   };
 }

@@ -1,7 +1,7 @@
 import { ForbiddenError, ThreadkeepError } from "../http/errors.js";
 import type { Transport } from "../http/send.js";
+import { write } from "../http/write.js";
 import type { ThreadInfo } from "../types/receipt.js";
-import { idempotencyKey } from "./idempotency-key.js";
 
 export async function claim(transport: Transport, id: string, owner: string, ttlSeconds: number | undefined): Promise<void> {
   for (;;) {
@@ -11,12 +11,8 @@ export async function claim(transport: Transport, id: string, owner: string, ttl
       throw new ForbiddenError("not_the_owner", "not_the_owner: This thread has another owner.", { status: 403 });
     }
     try {
-      await transport.json({
-        method: "POST",
-        path: "/v1/threads",
-        headers: { "idempotency-key": idempotencyKey() },
-        body: JSON.stringify({ id, owner, ttl_seconds: ttlSeconds }),
-      });
+      const body = JSON.stringify({ id, owner, ttl_seconds: ttlSeconds });
+      await write(transport, "POST", "/v1/threads", {}, { body });
       return;
     } catch (error) {
       // another request has created the thread

@@ -5,16 +5,17 @@ import type { Calls } from "./calls.js";
 import { encode, objectText } from "./encode.js";
 
 export function historyOf(calls: Calls): History {
+  const { json } = calls.transport.settings;
+  const arrayText = (items: readonly { id?: string | undefined; value: unknown }[]) =>
+    `[${items.map(({ id, value }) => objectText({ id }, { value: encode(json, value) })).join()}]`;
+
   return {
     async append(item, o) {
       return (await this.appendMany([item], o))[0]!;
     },
 
     async appendMany(items, o) {
-      const texts = items.map(({ id, value }) =>
-        objectText({ id: JSON.stringify(id), value: encode(calls.transport.settings.json, value) }),
-      );
-      return (await calls.write("POST", "/history", { body: `{"items":[${texts.join()}]}` }, o)).body.items;
+      return (await calls.write("POST", "/history", { body: `{"items":${arrayText(items)}}` }, o)).body.items;
     },
 
     async page({ after, before, order, limit, tail, originals, ...o } = {}) {
@@ -49,15 +50,7 @@ export function historyOf(calls: Calls): History {
     },
 
     async compact({ through, count, items, keepSeconds }, o) {
-      const texts = items.map(({ id, value }) =>
-        objectText({ id: id && JSON.stringify(id), value: encode(calls.transport.settings.json, value) }),
-      );
-      const body = objectText({
-        through: JSON.stringify(through),
-        count: JSON.stringify(count),
-        items: `[${texts.join()}]`,
-        keep_seconds: JSON.stringify(keepSeconds),
-      });
+      const body = objectText({ through, count, keep_seconds: keepSeconds }, { items: arrayText(items) });
       const { body: receipt } = await calls.write("POST", "/history/compact", { body }, o);
       return { segment: Number(receipt.segment), droppedSegments: Number(receipt.dropped_segments) };
     },

@@ -12,6 +12,7 @@ import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { Thread } from "../types/thread.js";
 import { callsOf, type ParsedResponse, type Part } from "./calls.js";
 import { checkpointsOf } from "./checkpoints.js";
+import { effectsOf } from "./effects.js";
 import { encode, mergeText, objectText } from "./encode.js";
 import { historyOf } from "./history.js";
 import { etagOf, receiptOf, versionOf } from "./responses.js";
@@ -64,6 +65,7 @@ export function threadOf(transport: Transport, schema: Schema, byId: ThreadById,
   const thread: Thread = {
     checkpoints: checkpointsOf(calls),
     history: historyOf(calls),
+    effects: effectsOf(calls),
 
     get id() {
       return identity.id;
@@ -123,7 +125,7 @@ export function threadOf(transport: Transport, schema: Schema, byId: ThreadById,
     },
 
     async increment(key, by = 1, o) {
-      const body = objectText({ by: by + "" });
+      const body = objectText({}, { by: by + "" });
       return write({ op: "increment", key, by }, "POST", "/increment", { body }, o);
     },
 
@@ -149,7 +151,7 @@ export function threadOf(transport: Transport, schema: Schema, byId: ThreadById,
       const read = () => thread.read({ keys: [keys].flat(), signal, timeoutMs });
       const merge = async (operations: readonly Operation[], ifMatch: string | number) => {
         const body = mergeText(json, operations);
-        return mergeReceipt(await transport.json(calls.writeRequest("PATCH", "/state", { body }, { ...o, ifMatch })));
+        return mergeReceipt(await calls.send("PATCH", "/state", { body }, { ...o, ifMatch }));
       };
       return calls.queue.run(() => updateLoop(read, change as any, merge, signal), signal);
     },

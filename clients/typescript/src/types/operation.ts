@@ -8,7 +8,9 @@ export type Operation<S = AnyState> =
   | { op: "delete"; key: Key<S> }
   | { op: "clear" }
   | { op: "pop"; key: ArrayKey<S>; count?: number | undefined }
-  | { op: "append"; id?: string | undefined; value: Json };
+  | { op: "append"; id?: string | undefined; value: Json }
+  | { op: "settle"; effect: string; fence?: string | undefined; result: Json }
+  | { op: "settle"; effect: string; fence?: string | undefined; error: Json };
 
 /** Result of one operation of a merge. */
 export interface OperationResult {
@@ -21,4 +23,6 @@ export interface OperationResult {
   id?: string;
   seq?: number;
   repeated?: boolean;
+  /** State of the effect that a `settle` recorded. */
+  state?: "done" | "failed";
 }

@@ -1,4 +1,5 @@
 import type { Checkpoints, ExistingWriteOptions } from "./checkpoint.js";
+import type { Effects } from "./effect.js";
 import type { EventOptions, ThreadEvent } from "./events.js";
 import type { History } from "./history.js";
 import type { Json } from "./json.js";
@@ -81,6 +82,7 @@ export interface Thread<S extends object = AnyState> {
 
   readonly checkpoints: Checkpoints<S>;
   readonly history: History;
+  readonly effects: Effects;
   /** Iterates over the thread's events, from the time of the call until the thread ends. */
   events(o?: EventOptions): AsyncIterableIterator<ThreadEvent>;
 }

@@ -49,7 +49,7 @@ beforeAll(() => {
 });
 
 it("finds every program", () => {
-  expect(adapters).toHaveLength(5);
+  expect(adapters).toHaveLength(6);
   expect(next.files).toHaveLength(3);
 });
 

@@ -1,6 +1,6 @@
 /** Compile-time tests. They are never run. */
 
-import { createClient, type ErrorCode, type Operation, type StandardSchemaV1, type Thread, type ThreadEvent } from "threadkeep";
+import { createClient, type ErrorCode, NOT_DONE, type Operation, type StandardSchemaV1, type Thread, type ThreadEvent } from "threadkeep";
 import { useThread } from "threadkeep/react";
 import { z } from "zod";
 
@@ -15,6 +15,13 @@ interface Chat {
   title?: string;
   note?: string | null;
 }
+
+interface Mail {
+  id: string;
+}
+
+declare function send(key: string): Promise<Mail>;
+declare function find(key: string): Promise<Mail | undefined>;
 
 const client = createClient({ baseUrl: new URL("http://127.0.0.1:8080"), headers: { a: "b" } });
 const chat: Thread<Chat> = client.current<Chat>();
@@ -58,6 +65,10 @@ export async function typed(): Promise<void> {
     { op: "pop", key: "messages" },
     { op: "delete", key: "note" },
     { op: "append", id: "turn-1", value: { any: ["json"] } },
+    { op: "settle", effect: "call_1", result: { sent: true } },
+    { op: "settle", effect: "call_1", fence: "fence_1", error: "no such address" },
+    // @ts-expect-error: neither a result nor an error
+    { op: "settle", effect: "call_1" },
     { op: "clear" },
     // @ts-expect-error: a value of another type
     { op: "set", key: "title", value: 7 },
@@ -84,7 +95,13 @@ export async function typed(): Promise<void> {
   await client.threads.create<Chat>({ state: { turns: "seven" } });
   await using turn = await chat.turn({ exclusive: true });
   await turn.thread.increment("turns");
-  void [title, messages, certain, version, first, value];
+  const mail: Mail = await turn.effect("call_1", "send_mail", { to: "ada@example.com" }, async ({ key }) => send(key), {
+    check: async (key) => (await find(key)) ?? NOT_DONE,
+  });
+  const plain: number = await turn.effect("call_2", "add", [1, 2], ({ attempt }) => attempt, { idempotent: true, retry: true });
+  // @ts-expect-error: a result of another type
+  await turn.effect("call_3", "add", [1, 2], () => 3, { check: () => "three" });
+  void [title, messages, certain, version, first, value, mail, plain];
 }
 
 export async function untyped(): Promise<void> {

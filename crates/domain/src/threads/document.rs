@@ -117,8 +117,8 @@ impl Document {
         Ok(answers)
     }
 
-    /// Computes answers and changes without applying the changes. Skips operations on the history, which is not part of
-    /// the state.
+    /// Computes answers and changes without applying the changes. Skips operations on the history and on effects, which
+    /// are not part of the state.
     pub fn plan(
         &self,
         operations: &[Operation],
@@ -165,7 +165,7 @@ fn run(
             draft.put(key, Some(value.clone()));
             Ok(Answer::Done)
         }
-        Operation::Append(_) => Ok(Answer::Done),
+        Operation::Append(_) | Operation::Settle(_) => Ok(Answer::Done),
         Operation::Delete { key } => Ok(Answer::Deleted(draft.put(key, None))),
         Operation::Clear => {
             draft.clear();

@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use super::checkpoint_image::CheckpointImages;
 use super::document::Document;
+use super::effects::EffectImage;
 use super::owner::Owner;
 use super::thread::{Life, Stamp, Thread};
 use super::thread_id::ThreadId;
-use super::turn::TurnToken;
+use super::turn::{TurnNumbers, TurnToken};
 use super::write::Conditions;
 use crate::json::merge_patch::merge_json;
 use crate::json::text::Json;
@@ -23,7 +24,8 @@ pub const METADATA_MAX_BYTES: u64 = 132_096;
 /// How far the creation time of an imported thread may be ahead of the store's clock, in milliseconds.
 pub const AHEAD_MAX_MS: u64 = 60_000;
 
-/// A snapshot of a thread, without its turn (the thread's lock) and its stored answers to idempotent requests.
+/// A snapshot of a thread, without its turn (the thread's lock), the fences of its effects, and its stored answers to
+/// idempotent requests.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// The data of the thread except state, scope and checkpoints. An import ignores the [`Life`], sizes and expiry.
@@ -34,6 +36,10 @@ pub struct Image {
     pub scope: Option<ScopeImage>,
     /// The checkpoints.
     pub checkpoints: CheckpointImages,
+    /// The numbers of the turns.
+    pub turns: TurnNumbers,
+    /// The effects, oldest first.
+    pub effects: Vec<EffectImage>,
 }
 
 /// The effect of an import on an existing thread.
@@ -205,6 +211,13 @@ impl Fork<'_> {
         thread.owner = self.owner.or(thread.owner.as_ref()).cloned();
         if !self.included.state {
             image.state = Document::default();
+        }
+        image.turns = TurnNumbers::default();
+        if self.included.history {
+            // no turn of the copy began them
+            image.effects.iter_mut().for_each(|effect| effect.turn = 0);
+        } else {
+            image.effects.clear();
         }
         let scope = image.scope.take();
         image.scope = scope.and_then(|scope| scope.reduced(&self.included, self.until));

@@ -3,6 +3,7 @@
 pub(super) mod checkpoint;
 pub(super) mod checkpoint_image;
 pub(super) mod document;
+pub mod effects;
 pub(super) mod image;
 pub(super) mod key;
 pub mod named_secrets;

@@ -1,4 +1,6 @@
+use super::effects::{EffectState, SettleEffect};
 use super::key::Key;
+use super::turn::TurnToken;
 use crate::Refusal;
 use crate::json::text::{Json, MAX_DEPTH, is_deeper_than};
 use crate::json::value::Value;
@@ -49,10 +51,12 @@ pub enum Operation {
     },
     /// Appends an item to the thread's history. Has no effect if an item with the same id and value exists.
     Append(HistoryItem),
+    /// Records how an effect of the thread ended.
+    Settle(SettleEffect),
 }
 
 impl Operation {
-    /// Returns the affected key, or `None` for operations on all keys or on the history.
+    /// Returns the affected key, or `None` for operations on all keys, on the history or on an effect.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -61,7 +65,7 @@ impl Operation {
             | Self::Push { key, .. }
             | Self::Pop { key, .. }
             | Self::Increment { key, .. } => Some(key),
-            Self::Clear | Self::Append(_) => None,
+            Self::Clear | Self::Append(_) | Self::Settle(_) => None,
         }
     }
 }
@@ -72,6 +76,24 @@ pub fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, &Histor
     indexed.filter_map(|(index, operation)| match operation {
         Operation::Append(item) => Some((index, item)),
         _ => None,
+    })
+}
+
+/// Returns each effect to settle, with the index of its operation.
+pub fn settles(operations: &[Operation]) -> impl Iterator<Item = (usize, &SettleEffect)> {
+    let indexed = operations.iter().enumerate();
+    indexed.filter_map(|(index, operation)| match operation {
+        Operation::Settle(settle) => Some((index, settle)),
+        _ => None,
+    })
+}
+
+/// Checks the effects that a write settles under `turn`.
+pub fn check_settles(operations: &[Operation], turn: Option<TurnToken>) -> Result<(), Refusal> {
+    let mut settles = settles(operations);
+    settles.try_for_each(|(index, settle)| {
+        let checked = settle.check(turn).map_err(Refusal::from);
+        checked.map_err(|refusal| refusal.in_operation(index))
     })
 }
 
@@ -110,4 +132,11 @@ pub enum Answer {
     Value(i64),
     /// The id and the position of the item.
     Appended(ItemId, Appended),
+    /// The effect was settled.
+    Settled {
+        /// The state of the effect.
+        state: EffectState,
+        /// Whether an earlier request settled it with the same value.
+        repeated: bool,
+    },
 }

@@ -37,7 +37,6 @@ impl ReservedKeys {
             return Ok(());
         }
         let reserved = operations.iter().position(|operation| match operation {
-            Operation::Append(_) => false,
             Operation::Clear => true,
             _ => operation.key().is_some_and(|key| self.contains(key)),
         });

@@ -8,6 +8,7 @@ use crate::{IdempotencyKey, Refusal, ResponseId};
 
 const PREFIX: &str = "turn_";
 pub(crate) const TOKEN_BYTES: usize = 16;
+const NO_HOLDER: [u8; TOKEN_BYTES] = [0; TOKEN_BYTES];
 
 /// The random, unguessable fencing token of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,11 @@ impl FromStr for TurnToken {
         let digits = text.strip_prefix(PREFIX).ok_or(TurnTokenError)?;
         let mut token = [0; TOKEN_BYTES];
         hex::decode_to_slice(digits, &mut token).map_err(|_| TurnTokenError)?;
-        Ok(Self(token))
+        // this token stands for the lost holder of a turn: see `LastTurn::after`
+        match token == NO_HOLDER {
+            true => Err(TurnTokenError),
+            false => Ok(Self(token)),
+        }
     }
 }
 
@@ -65,6 +70,16 @@ pub struct TakeTurn {
     pub idempotency: Option<IdempotencyKey>,
 }
 
+/// Whether the work of a released turn is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Release {
+    /// The work is complete. The settled effects of this turn and of earlier turns may make room for new ones.
+    #[default]
+    Complete,
+    /// A later turn must resume the work, so it needs all effects.
+    Incomplete,
+}
+
 /// A turn that was granted or renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnGranted {
@@ -72,8 +87,21 @@ pub struct TurnGranted {
     pub token: TurnToken,
     /// When the turn ends unless it is renewed, in Unix milliseconds according to the store's clock.
     pub ends_ms: u64,
+    /// The number of the turn.
+    pub number: u32,
+    /// How many effects are in doubt: earlier turns began them, and their outcome is not known.
+    pub in_doubt: u32,
     /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,
+}
+
+/// The public part of a thread's turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TurnState {
+    /// The number of the last turn: 1 for the first turn of a life, and one more for each later turn. 0 without a turn.
+    pub number: u32,
+    /// The last turn, while it is held.
+    pub held: Option<TurnHeld>,
 }
 
 /// The public part of the current turn.
@@ -85,12 +113,24 @@ pub struct TurnHeld {
     pub exclusive: bool,
 }
 
+/// The numbers of a thread's turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TurnNumbers {
+    /// The number of the last turn; 0 without a turn.
+    pub last: u32,
+    /// The number of the last turn whose work is complete; 0 if there is no such turn.
+    pub complete: u32,
+}
+
 /// The most recently granted turn in one life of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct LastTurn {
     token: TurnToken,
     /// 0 after the turn was released.
     ends_ms: u64,
+    number: u32,
+    /// The number of the last turn whose work is complete; 0 if there is no such turn.
+    complete: u32,
     exclusive: bool,
     awaited: bool,
     response: Option<ResponseId>,
@@ -110,6 +150,62 @@ impl LastTurn {
     #[must_use]
     pub fn token(&self) -> TurnToken {
         self.token
+    }
+
+    /// Returns the number of the turn.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the number of the last turn whose work is complete.
+    #[must_use]
+    pub fn complete(&self) -> u32 {
+        self.complete
+    }
+
+    /// Returns whether `number` is this turn and the turn was not released. A turn that has only expired still counts,
+    /// because its holder may renew it.
+    #[must_use]
+    pub fn may_continue(&self, number: u32) -> bool {
+        self.number == number && self.ends_ms > 0
+    }
+
+    /// Returns the numbers of the last turn and of the last complete turn.
+    #[must_use]
+    pub fn numbers(&self) -> TurnNumbers {
+        TurnNumbers {
+            last: self.number,
+            complete: self.complete,
+        }
+    }
+
+    /// Returns the turn without its holder, for a new life of the thread that continues the numbers.
+    #[must_use]
+    pub fn without_holder(&self) -> Option<Box<Self>> {
+        Self::after(self.numbers())
+    }
+
+    /// Returns a turn without a holder that continues `numbers`, or `None` without an earlier turn.
+    #[must_use]
+    pub fn after(numbers: TurnNumbers) -> Option<Box<Self>> {
+        let last = Self {
+            token: TurnToken(NO_HOLDER),
+            ends_ms: 0,
+            number: numbers.last,
+            complete: numbers.complete,
+            exclusive: false,
+            awaited: false,
+            response: None,
+        };
+        (numbers.last > 0).then(|| Box::new(last))
+    }
+
+    fn release(&mut self, release: Release) {
+        self.ends_ms = 0;
+        if release == Release::Complete {
+            self.complete = self.number;
+        }
     }
 
     /// Returns the last response that ran under this turn or an earlier turn.
@@ -134,20 +230,48 @@ impl LastTurn {
     }
 }
 
-/// Grants a turn to a response, and revokes any other turn.
+/// Grants a turn to a response, and revokes any other turn. If the response holds the turn, renews it.
 pub fn grant_turn(
     last: &mut Option<Box<LastTurn>>,
     response: ResponseId,
     token: TurnToken,
     ends_ms: u64,
 ) {
+    let is_held = |last: &LastTurn| last.token == token;
+    let TurnNumbers {
+        last: number,
+        complete,
+    } = numbers(last.as_deref());
     *last = Some(Box::new(LastTurn {
         token,
         ends_ms,
+        number: number.saturating_add(u32::from(!last.as_deref().is_some_and(is_held))),
+        complete,
         exclusive: false,
         awaited: false,
         response: Some(response),
     }));
+}
+
+fn numbers(last: Option<&LastTurn>) -> TurnNumbers {
+    last.map_or_else(TurnNumbers::default, LastTurn::numbers)
+}
+
+/// Checks that the caller with `token` holds the turn, and returns the turn.
+pub fn check_held(
+    last: Option<&LastTurn>,
+    token: Option<TurnToken>,
+    now_ms: u64,
+) -> Result<&LastTurn, Refusal> {
+    let last = last.filter(|last| Some(last.token) == token);
+    let last = last.ok_or(Refusal::TurnLost)?;
+    match last.held(now_ms) {
+        Some(_) => Ok(last),
+        None => Err(Refusal::TurnNotHeld {
+            number: last.number,
+            operation: None,
+        }),
+    }
 }
 
 /// Checks that the last turn allows a write with `token`.
@@ -174,7 +298,7 @@ fn taken(held: TurnHeld, now_ms: u64) -> Refusal {
     }
 }
 
-/// Grants a turn, unless another turn is held.
+/// Grants a turn, unless another turn is held. The caller sets [`TurnGranted::in_doubt`].
 pub fn take_turn(
     last: &mut Option<Box<LastTurn>>,
     take: &TakeTurn,
@@ -187,9 +311,16 @@ pub fn take_turn(
         return Err(taken(held, now_ms));
     }
     let ends_ms = now_ms.saturating_add(crate::millis(take.ttl));
+    let TurnNumbers {
+        last: number,
+        complete,
+    } = numbers(last.as_deref());
+    let number = number.saturating_add(1);
     *last = Some(Box::new(LastTurn {
         token: take.token,
         ends_ms,
+        number,
+        complete,
         exclusive: take.exclusive,
         awaited: false,
         response: last.as_ref().and_then(|last| last.response),
@@ -197,11 +328,14 @@ pub fn take_turn(
     Ok(TurnGranted {
         token: take.token,
         ends_ms,
+        number,
+        in_doubt: 0,
         replayed: false,
     })
 }
 
 /// Renews a turn, even if it has expired. Fails if the turn was released or a later turn was granted.
+/// The caller sets [`TurnGranted::in_doubt`].
 pub fn renew_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,
@@ -214,6 +348,8 @@ pub fn renew_turn(
     Ok(TurnGranted {
         token,
         ends_ms: last.ends_ms,
+        number: last.number,
+        in_doubt: 0,
         replayed: false,
     })
 }
@@ -222,13 +358,14 @@ pub fn renew_turn(
 pub fn end_turn(
     last: Option<&mut LastTurn>,
     token: TurnToken,
+    release: Release,
     now_ms: u64,
 ) -> Result<bool, Refusal> {
     let Some(last) = last else {
         return Ok(false);
     };
     if last.token == token {
-        last.ends_ms = 0;
+        last.release(release);
         return Ok(last.awaited);
     }
     match last.held(now_ms) {
@@ -247,7 +384,14 @@ mod tests {
 
         assert_eq!(token.to_string().parse(), Ok(token));
         assert_eq!(format!("{token:?}"), "TurnToken");
-        for bad in ["", "turn_", "turn_zz", "0123456789abcdef0123456789abcdef"] {
+        let no_holder = TurnToken(NO_HOLDER).to_string();
+        for bad in [
+            "",
+            "turn_",
+            "turn_zz",
+            "0123456789abcdef0123456789abcdef",
+            &no_holder,
+        ] {
             assert_eq!(bad.parse::<TurnToken>(), Err(TurnTokenError));
         }
     }

@@ -154,6 +154,10 @@ fn write_answer(json: &mut String, answer: &Answer, before: &str) {
             member("\"value\":");
             push_number(json, *value);
         }
+        Answer::Settled { state, repeated } => {
+            let state = state.as_str();
+            member(&format!("\"state\":\"{state}\",\"repeated\":{repeated}"));
+        }
         Answer::Appended(id, Appended { seq, repeated }) => {
             let id = serde_json::Value::from(id.as_str());
             member(&format!(

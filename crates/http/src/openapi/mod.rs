@@ -43,6 +43,7 @@ use tags::Tags;
     tags(
         (name = "threads", description = "Create, retrieve, update and destroy threads"),
         (name = "state", description = "Read and write the JSON state of a thread: set, merge, push, increment"),
+        (name = "effects", description = "Tool calls that run once, even if a process dies"),
         (name = "turns", description = "Leases that let only one caller at a time answer a conversation"),
         (name = "checkpoints", description = "Saved states of a thread that you can restore"),
         (name = "history", description = "Append, list, take and remove the history items of a thread"),

@@ -5,10 +5,11 @@ use super::operations;
 use crate::request::rights::is_below;
 
 /// Path prefixes and the tags of their operations. The first matching row applies.
-const TAGS: [(&str, &str); 23] = [
+const TAGS: [(&str, &str); 24] = [
     ("/v1/threads/current/state", "state"),
     ("/v1/threads/current/keys", "state"),
     ("/v1/threads/current/turn", "turns"),
+    ("/v1/threads/current/effects", "effects"),
     ("/v1/threads/current/checkpoints", "checkpoints"),
     ("/v1/threads/current/history", "history"),
     ("/v1/threads/current/events", "events"),

@@ -13,6 +13,7 @@ use super::decode::path_part;
 use super::rights::{IMPORT, is_for_back_ends};
 use super::target::caller;
 use crate::Api;
+use threadkeep_domain::effects::{EFFECTS_MAX, RESULTS_BYTES_MAX};
 use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 
 /// Bodies up to this size are read before the sender is checked, because the check costs as much as storing the body.
@@ -45,14 +46,16 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 /// Returns the maximum size of a thread document, in bytes. The document contains state, metadata, checkpoints,
-/// history, keys and tasks. A small history item takes up to twice as many bytes as count towards the history's limit.
+/// history, keys, tasks and effects. A small history item takes up to twice as many bytes as count towards the history's limit.
 /// Keys and tasks take up to 2 MiB, because JSON escapes characters in strings.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
+    // each effect has up to 2 KiB besides its result
+    const EFFECTS: u64 = 2 * RESULTS_BYTES_MAX + 2_048 * EFFECTS_MAX as u64;
     let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
     let history = scopes.history.max_bytes.saturating_mul(2);
     let state = policy.max_bytes + 2 * METADATA_MAX_BYTES;
-    history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
+    history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS + EFFECTS)
 }
 
 /// Returns whether the body is the content of an entry, which is stored unchanged. Returns false for batches of

@@ -12,9 +12,11 @@ use super::extract::extract;
 use super::query::{NewThreadQuery, Reading};
 use crate::Api;
 use crate::answer::{ApiResult, EVENT_STREAM, JSON, accepts};
-use threadkeep_domain::{Access, ThreadId, ThreadPolicy};
+use threadkeep_domain::{Access, KeyRing, ThreadId, ThreadPolicy};
 use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
-use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
+use threadkeep_service::{
+    CheckpointService, EffectService, ScopeService, ThreadService, TurnService,
+};
 use threadkeep_web::ApiError;
 
 /// The thread that a request names. The extractor checks that the caller may use the thread, and that `Accept` allows
@@ -91,6 +93,17 @@ impl Target {
         self.api
             .turns
             .with_threads(self.new_threads(new_thread).into_owned())
+    }
+
+    pub(crate) fn effects(&self) -> Cow<'_, EffectService> {
+        match self.threads() {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.api.effects),
+            Cow::Owned(threads) => Cow::Owned(self.api.effects.with_threads(threads)),
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &KeyRing {
+        self.api.identity.ring()
     }
 
     pub(crate) fn checkpoints(&self) -> Cow<'_, CheckpointService> {

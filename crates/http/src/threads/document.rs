@@ -4,18 +4,20 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::effect_document::{EffectPart, read_effects};
 use crate::answer::ApiResult;
 use crate::request::{
     CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, invalid,
     read,
 };
+use threadkeep_domain::effects::EFFECTS_MAX;
 use threadkeep_domain::scope::{
     KV_MAX_KEYS, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
     StoredItem, TASKS_MAX, Task, TaskList, TaskStatus,
 };
 use threadkeep_domain::{
     CHECKPOINTS_MAX, CheckpointImage, CheckpointImages, Document, Image, Json, Life, Stamp,
-    TTL_MAX, Thread, ThreadId, ThreadPolicy, keyed_values_of_any_key,
+    TTL_MAX, Thread, ThreadId, ThreadPolicy, TurnNumbers, keyed_values_of_any_key,
 };
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
@@ -26,6 +28,9 @@ const AROUND: usize = 4;
 const COUNT_MAX: u64 = 1 << 40;
 /// Maximum number of items in a history: each item counts as at least 64 bytes, and a history has at most 1 GiB.
 const ITEMS_MAX: usize = 16_777_216;
+
+/// Largest number of a turn or of an attempt. A thread cannot reach it, so the numbers never stop growing.
+pub(super) const TURNS_MAX: u64 = 1 << 30;
 
 type Count = Whole<0, COUNT_MAX>;
 
@@ -58,6 +63,27 @@ pub(super) struct ThreadDocument<'a> {
     #[schema(nullable = false, value_type = Option<u32>, minimum = 2)]
     #[serde(skip_serializing_if = "Option::is_none")]
     next_checkpoint: Option<Whole<2, { u32::MAX as u64 }>>,
+    /// The numbers of the turns. Absent if the thread never had a turn.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<TurnsPart>,
+    /// Tool calls, oldest first.
+    #[schema(value_type = Vec<EffectPart<'_>>, max_items = 1_000)]
+    #[serde(borrow, default, skip_serializing_if = "List::is_empty")]
+    effects: List<EffectPart<'a>, 0, EFFECTS_MAX>,
+}
+
+/// The numbers of a thread's turns.
+#[derive(ToSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ExportedTurns)]
+struct TurnsPart {
+    /// The number of the last turn.
+    #[schema(value_type = u32)]
+    last: Whole<0, TURNS_MAX>,
+    /// The number of the last turn whose work is complete; 0 if there is no such turn.
+    #[schema(value_type = u32)]
+    complete: Whole<0, TURNS_MAX>,
 }
 
 /// The thread object. An import uses only its id, version, times and TTL.
@@ -231,6 +257,8 @@ pub(super) fn write(id: &ThreadId, image: &Image, policy: &ThreadPolicy) -> Vec<
         history: HistoryPart::of(image.scope.as_ref()),
         checkpoints: List(saved.collect()),
         next_checkpoint: (checkpoints.last > 0).then(|| Whole(u64::from(checkpoints.last) + 1)),
+        turns: TurnsPart::of(image.turns),
+        effects: List(image.effects.iter().map(EffectPart::of).collect()),
     };
     serde_json::to_vec(&document).expect("text and numbers always serialize")
 }
@@ -264,6 +292,10 @@ pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
     let metadata = read_metadata(document.metadata)?;
     let next = document.next_checkpoint.map(|Whole(next)| next as u32);
     let checkpoints = read_checkpoints(document.checkpoints.0, next, max_keys)?;
+    let turns = document
+        .turns
+        .map_or_else(|| Ok(TurnNumbers::default()), TurnsPart::read)?;
+    let effects = read_effects(document.effects.0, turns)?;
     let history = document.history;
     let scope = match document.scope {
         Some(scope) => Some(scope.read(history)?),
@@ -289,6 +321,8 @@ pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
         state,
         scope,
         checkpoints,
+        turns,
+        effects,
     };
     Ok((id, image))
 }
@@ -314,6 +348,25 @@ fn read_checkpoints(
     }
     saved.reverse();
     Ok(CheckpointImages { last, saved })
+}
+
+impl TurnsPart {
+    fn of(numbers: TurnNumbers) -> Option<Self> {
+        (numbers.last > 0).then(|| Self {
+            last: Whole(numbers.last.into()),
+            complete: Whole(numbers.complete.into()),
+        })
+    }
+
+    fn read(self) -> ApiResult<TurnNumbers> {
+        if self.complete.0 > self.last.0 {
+            return Err(invalid("`turns.complete` must not be above `turns.last`"));
+        }
+        Ok(TurnNumbers {
+            last: self.last.0 as u32,
+            complete: self.complete.0 as u32,
+        })
+    }
 }
 
 fn part_error(error: ScopeError, index: usize) -> ApiError {

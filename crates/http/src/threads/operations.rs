@@ -1,11 +1,13 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::effect_object::{read_fence, read_outcome};
 use crate::answer::ApiResult;
 use crate::request::{
     BodyFault, ByOp, IN_LIST, List, RawJson, Whole, body_object, optional_body_object, read,
     read_value,
 };
+use threadkeep_domain::effects::{EffectNameError, SettleEffect};
 use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};
 use threadkeep_domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 use threadkeep_web::ApiError;
@@ -72,6 +74,19 @@ pub(super) enum OperationBody<'a> {
         id: Option<String>,
         #[schema(value_type = Value)]
         value: RawJson<'a>,
+    },
+    /// Records how a tool call ended. Either `result` or `error` must be present.
+    Settle {
+        /// The id of the tool call.
+        #[schema(max_length = 128, pattern = "^[!-~]+$")]
+        effect: String,
+        /// The fence of the last attempt. Without it, the holder of the turn settles a call that is in doubt.
+        #[schema(nullable = false, pattern = "^fence_[0-9a-f]{32}$")]
+        fence: Option<String>,
+        #[schema(nullable = false, value_type = Option<Value>)]
+        result: Option<RawJson<'a>>,
+        #[schema(nullable = false, value_type = Option<Value>)]
+        error: Option<RawJson<'a>>,
     },
 }
 
@@ -160,6 +175,27 @@ impl OperationBody<'_> {
                 },
                 value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
             }),
+            Self::Settle {
+                effect,
+                fence,
+                result,
+                error,
+            } => {
+                let malformed = |detail: String| ApiError::InvalidOperation { detail, operation };
+                let id = effect.parse();
+                let id = id.map_err(|fault: EffectNameError| malformed(fault.to_string()))?;
+                let fence = read_fence(fence.as_deref());
+                let fence = fence.map_err(|fault| malformed(fault.to_string()))?;
+                if result.is_some() == error.is_some() {
+                    let detail = "either `result` or `error` must be given";
+                    return Err(malformed(detail.to_owned()));
+                }
+                Operation::Settle(SettleEffect {
+                    id,
+                    fence,
+                    outcome: read_outcome(result, error)?,
+                })
+            }
         })
     }
 }

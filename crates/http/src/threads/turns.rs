@@ -7,12 +7,13 @@ use utoipa::ToSchema;
 use crate::answer::{ApiResult, json, mark_replay};
 use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::{
-    IN_BODY, JsonBody, NewThreadQuery, Nothing, Query, Repeatable, Target, ThreadWrite, Whole,
-    invalid, optional_body_object, read, turn,
+    IN_BODY, JsonBody, NewThreadQuery, Nothing, Parameters, Query, Repeatable, Target, ThreadWrite,
+    Whole, invalid, optional_body_object, read, set_once, turn,
 };
 use crate::schemas::{NewThreadParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
-use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
+use threadkeep_domain as domain;
+use threadkeep_domain::{Release, TurnGranted, TurnToken, rfc3339};
 use threadkeep_service::TurnRequest;
 use threadkeep_web::ApiError;
 
@@ -44,6 +45,9 @@ pub(super) struct TurnPatchBody {
     ttl_seconds: Option<TurnTtl>,
 }
 
+#[derive(Debug, Default)]
+pub(crate) struct ReleaseQuery(Option<Release>);
+
 /// A turn that was granted or renewed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnObject {
@@ -51,12 +55,19 @@ pub(super) struct TurnObject {
     token: String,
     /// When the turn expires unless it is renewed, according to the store's clock.
     expires_at: Option<String>,
+    /// 1 for the first turn in a thread's life, and one more for each later turn. You can use it as a fencing number in other
+    /// systems.
+    number: u32,
+    /// The number of tool calls in doubt: earlier turns began them, and did not settle them.
+    in_doubt: u32,
 }
 
 /// The current turn of a thread, without its token.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnState {
     held: bool,
+    /// The number of the last turn; 0 without a turn.
+    number: u32,
     /// When the turn expires without renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -72,14 +83,17 @@ impl From<TurnGranted> for TurnObject {
         Self {
             token: granted.token.to_string(),
             expires_at: rfc3339(granted.ends_ms),
+            number: granted.number,
+            in_doubt: granted.in_doubt,
         }
     }
 }
 
-impl From<Option<TurnHeld>> for TurnState {
-    fn from(held: Option<TurnHeld>) -> Self {
+impl From<domain::TurnState> for TurnState {
+    fn from(domain::TurnState { number, held }: domain::TurnState) -> Self {
         Self {
             held: held.is_some(),
+            number,
             expires_at: held.and_then(|held| rfc3339(held.ends_ms)),
             exclusive: held.map(|held| held.exclusive),
         }
@@ -148,18 +162,28 @@ pub(crate) async fn renew_turn(
 }
 
 /// Release the turn
+///
+/// With `messages=return`, a later turn resumes the work of this turn, so the server keeps all of its tool calls.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/turn",
-    params(TokenHeader),
+    params(
+        TokenHeader,
+        ("messages" = Option<String>, Query, pattern = "^(done|return)$", description = "`done` if the work of the turn is complete, which is the default, or `return` if a later turn must resume it."),
+    ),
     responses(
         (status = 204, description = "The turn has ended, by this request or earlier."),
         WriteProblems,
     ),
 )]
-pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Nothing>) -> ApiResult {
+pub(crate) async fn end_turn(
+    request: HttpRequest,
+    target: Target,
+    Query(ReleaseQuery(release)): Query<ReleaseQuery>,
+) -> ApiResult {
     let turns = target.turns(&NewThreadQuery::default());
-    turns.end(&target.id, token(&request)?).await?;
+    let release = release.unwrap_or_default();
+    turns.end(&target.id, token(&request)?, release).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -173,11 +197,25 @@ pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Noth
     ),
 )]
 pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> ApiResult {
-    let held = target
+    let state = target
         .turns(&NewThreadQuery::default())
         .get(&target.id)
         .await?;
-    Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
+    Ok(json(HttpResponse::Ok(), &TurnState::from(state)))
+}
+
+impl Parameters for ReleaseQuery {
+    const NAMES: &'static [&'static str] = &["messages"];
+
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
+        let release = match value {
+            "done" => Some(Release::Complete),
+            "return" => Some(Release::Incomplete),
+            _ => None,
+        };
+        let malformed = "must be done or return, given once";
+        set_once(&mut self.0, release, name, malformed)
+    }
 }
 
 fn ttl(requested: Option<TurnTtl>) -> Duration {

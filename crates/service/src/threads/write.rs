@@ -8,7 +8,7 @@ use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::scope::{HistoryItem, HistoryLimit};
 use threadkeep_domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
-    Precondition, Refusal, ThreadId, Write, Written, check_depth, merge_json,
+    Precondition, Refusal, ThreadId, Write, Written, check_depth, check_settles, merge_json,
 };
 use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, WriteError};
 
@@ -240,6 +240,7 @@ impl ThreadService {
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
         check_depth(write.operations)?;
+        check_settles(write.operations, write.conditions.turn)?;
         // tries without a reserved slot first: most threads already have an owner, so most writes do not need a slot
         let unreserved = Write {
             has_reservation: false,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
-    IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+    IdempotencyKey, Owner, Refusal, Release, TakeTurn, ThreadId, TurnGranted, TurnState, TurnToken,
 };
 use threadkeep_store::{Turns, WriteError};
 use threadkeep_trace as trace;
@@ -126,14 +126,17 @@ impl TurnService {
 
     /// Ends a turn. Has no effect if the turn has expired. Fails with [`Refusal::TurnLost`] if another caller holds the
     /// turn.
-    pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
-        Ok(self
-            .turns
-            .end_turn(id, self.threads.access(), token)
-            .await?)
+    pub async fn end(
+        &self,
+        id: &ThreadId,
+        token: TurnToken,
+        release: Release,
+    ) -> Result<(), ServiceError> {
+        let access = self.threads.access();
+        Ok(self.turns.end_turn(id, access, token, release).await?)
     }
 
-    pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
+    pub async fn get(&self, id: &ThreadId) -> Result<TurnState, ServiceError> {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
     }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use crate::MemoryStore;
 use crate::shard::Shard;
 use crate::threads::live_thread::LiveThread;
+use threadkeep_domain::Release;
 use threadkeep_domain::response::floor::ThreadFloor;
 use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
@@ -347,5 +348,5 @@ fn release_turn(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u6
         .and_then(|thread| shard.living_mut(thread, now_ms));
     let last = living.and_then(|living: &mut LiveThread| living.turn.as_deref_mut());
     let last = last.filter(|last| last.token() == token);
-    end_turn(last, token, now_ms).unwrap_or(false)
+    end_turn(last, token, Release::Complete, now_ms).unwrap_or(false)
 }

@@ -2,12 +2,14 @@ use std::time::Duration;
 
 use super::held_checkpoints::HeldCheckpoints;
 use super::thread_lists::ListPosition;
+use threadkeep_domain::effects::Effects;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
 use threadkeep_domain::threads::turn::{LastTurn, check_turn};
 use threadkeep_domain::{
     Answer, CheckpointImages, CheckpointName, Document, Image, Import, Json, Life, Owner, OwnerTag,
-    Refusal, Stamp, Thread, ThreadPolicy, TurnToken, Write, Written, appends, heap,
+    Refusal, Stamp, Thread, ThreadPolicy, TurnGranted, TurnToken, Write, Written, appends, heap,
+    settles,
 };
 use threadkeep_store::held_scope::{HeldScope, ScopeDone};
 use threadkeep_store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
@@ -18,6 +20,7 @@ pub(crate) struct LiveThread {
     pub(crate) document: Document,
     pub(crate) scope: Option<Box<HeldScope>>,
     pub(crate) turn: Option<Box<LastTurn>>,
+    pub(crate) effects: Option<Box<Effects>>,
     pub(crate) saved: Option<Box<HeldCheckpoints>>,
     pub(crate) sequence: u64,
     metadata: Option<Json>,
@@ -41,6 +44,7 @@ impl LiveThread {
             document: Document::default(),
             scope: None,
             turn: None,
+            effects: None,
             saved: None,
             sequence,
             metadata: None,
@@ -54,7 +58,7 @@ impl LiveThread {
     }
 
     /// Starts a new life with the content of this ended life. `sequence` is the sequence number of the id's last event.
-    /// Moves the scope, which the ended life does not need, and copies everything else.
+    /// Moves the scope and the effects, which the ended life does not need, and copies everything else but the turn.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -65,7 +69,8 @@ impl LiveThread {
             },
             document: self.document.clone(),
             scope: scope.map(|scope| Box::new(scope.reborn(life))),
-            turn: None,
+            turn: self.turn.as_deref().and_then(LastTurn::without_holder),
+            effects: self.effects.take(),
             saved: None,
             sequence,
             metadata: self.metadata.clone(),
@@ -89,6 +94,8 @@ impl LiveThread {
             state,
             scope,
             checkpoints,
+            turns,
+            effects,
         } = import.image;
         let life = Life::random();
         let scope = scope.as_ref();
@@ -99,7 +106,8 @@ impl LiveThread {
             },
             document: state.clone(),
             scope: scope.map(|scope| Box::new(HeldScope::of_image(scope, life))),
-            turn: None,
+            turn: LastTurn::after(*turns),
+            effects: Effects::of_images(effects, *turns),
             saved: HeldCheckpoints::of_image(checkpoints).map(Box::new),
             sequence: 0,
             metadata: Some(thread.metadata.clone()),
@@ -131,6 +139,14 @@ impl LiveThread {
             state: self.document.clone(),
             scope: scope.map(|scope| scope.image(now_ms)),
             checkpoints: CheckpointImages::default(),
+            turns: self
+                .turn
+                .as_deref()
+                .map_or_else(Default::default, LastTurn::numbers),
+            effects: self
+                .effects
+                .as_ref()
+                .map_or_else(Vec::new, |effects| effects.images()),
         };
         (image, self.saved.as_deref().cloned())
     }
@@ -148,9 +164,11 @@ impl LiveThread {
         self.check_metadata(write)?;
         let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
         self.check_reservation(write)?;
+        let settled = self.check_settles(write, now_ms)?;
         // no later step can fail, and if this step fails, the thread is unchanged
         self.append(write, &mut answers, now_ms)?;
         self.document.commit(changes);
+        self.settle_all(write, settled, &mut answers);
         if let Some(change) = write.metadata {
             self.metadata = Some(change.new.clone());
         }
@@ -239,6 +257,42 @@ impl LiveThread {
             answers[index] = Answer::Appended(item.id, appended);
         }
         Ok(())
+    }
+
+    fn check_settles(
+        &self,
+        write: &Write<'_>,
+        now_ms: u64,
+    ) -> Result<Vec<(usize, Answer)>, Refusal> {
+        let none = Effects::default();
+        let (token, last) = (write.conditions.turn, self.turn.as_deref());
+        let effects = self.effects.as_deref().unwrap_or(&none);
+        effects.check_all(write.operations, token, last, now_ms)
+    }
+
+    /// Settles the effects that [`Self::check_settles`] has accepted. Writes its results to `answers`.
+    fn settle_all(
+        &mut self,
+        write: &Write<'_>,
+        settled: Vec<(usize, Answer)>,
+        answers: &mut [Answer],
+    ) {
+        if let Some(effects) = &mut self.effects {
+            let last = self.turn.as_deref();
+            settles(write.operations).for_each(|(_, settle)| effects.commit(settle, last));
+        }
+        for (index, answer) in settled {
+            answers[index] = answer;
+        }
+    }
+
+    /// Adds the number of effects in doubt to a grant.
+    pub(crate) fn with_doubts(&self, granted: TurnGranted) -> TurnGranted {
+        let effects = self.effects.as_deref();
+        TurnGranted {
+            in_doubt: effects.map_or(0, |effects| effects.in_doubt(self.turn.as_deref())),
+            ..granted
+        }
     }
 
     pub(crate) fn whole(&self) -> Whole {
@@ -354,11 +408,14 @@ impl Heap for LiveThread {
         let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
         let saved =
             |saved: &HeldCheckpoints| heap::array::<HeldCheckpoints>(1) + saved.heap_bytes();
+        let effects = |effects: &Effects| heap::array::<Effects>(1) + effects.heap_bytes();
         self.document.heap_bytes()
             + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
             + self.owner.as_ref().map_or(0, Heap::heap_bytes)
             + self.scope.as_deref().map_or(0, scope)
             + self.saved.as_deref().map_or(0, saved)
+            + self.turn.as_ref().map_or(0, |_| heap::array::<LastTurn>(1))
+            + self.effects.as_deref().map_or(0, effects)
     }
 }
 

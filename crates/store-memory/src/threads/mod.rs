@@ -1,6 +1,7 @@
 pub(super) mod answered;
 mod archives;
 pub(super) mod checkpoints;
+mod effects;
 pub(super) mod ended_threads;
 pub(super) mod entry;
 mod erasure;

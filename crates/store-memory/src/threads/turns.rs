@@ -5,7 +5,7 @@ use tokio::sync::broadcast;
 
 use crate::MemoryStore;
 use threadkeep_domain::{
-    Access, IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+    Access, IdempotencyKey, Refusal, Release, TakeTurn, ThreadId, TurnGranted, TurnState, TurnToken,
 };
 use threadkeep_store::{Turns, WriteError};
 
@@ -63,9 +63,11 @@ impl Turns for MemoryStore {
         id: &ThreadId,
         access: Access,
         token: TurnToken,
+        release: Release,
     ) -> Result<(), WriteError> {
-        let is_awaited =
-            self.change(id, |entry, step| entry.end_turn(access, token, step.now_ms))?;
+        let is_awaited = self.change(id, |entry, step| {
+            entry.end_turn(access, token, release, step.now_ms)
+        })?;
         if is_awaited {
             // there may be no receiver
             self.0.ended_turns.send(*id).ok();
@@ -73,15 +75,15 @@ impl Turns for MemoryStore {
         Ok(())
     }
 
-    async fn get_turn(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<TurnHeld>, WriteError> {
+    async fn get_turn(&self, id: &ThreadId, access: Access) -> Result<TurnState, WriteError> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
         let living = shard.touch(id, access, now_ms)?;
-        Ok(living.and_then(|living| living.turn.as_ref()?.held(now_ms)))
+        let last = living.and_then(|living| living.turn.as_deref());
+        Ok(last.map_or_else(TurnState::default, |last| TurnState {
+            number: last.number(),
+            held: last.held(now_ms),
+        }))
     }
 
     fn ended_turns(&self) -> broadcast::Receiver<ThreadId> {

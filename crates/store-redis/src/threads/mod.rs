@@ -1,6 +1,7 @@
 pub(super) mod archives;
 pub(super) mod arguments;
 mod checkpoints;
+pub(super) mod effects;
 pub(super) mod ended_turns;
 mod erasure;
 pub(super) mod images;

@@ -7,10 +7,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::arguments::put;
+use super::effects::record;
 use crate::shared::member::{field, plain_text};
 use crate::transport::Command;
 use threadkeep_domain::scope::HistoryLimit;
-use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
+use threadkeep_domain::{
+    Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends, settles,
+};
 
 /// One-based numbers of the fields, in the order of their first use.
 struct Numbers<'a> {
@@ -65,6 +68,20 @@ pub(crate) fn add_items(cmd: &mut Command, operations: &[Operation], limit: Hist
     cmd.arg(packed);
 }
 
+/// Adds the effects that operations settle. The script expects these arguments after the items.
+pub(crate) fn add_settles(cmd: &mut Command, operations: &[Operation]) {
+    let mut count = 0_u64;
+    for (_, settle) in settles(operations) {
+        let (state, value) = record::outcome(&settle.outcome);
+        cmd.arg(settle.id.as_str())
+            .arg(settle.fence.map_or_else(Vec::new, |fence| fence.0.to_vec()))
+            .arg(state)
+            .arg(value);
+        count += 1;
+    }
+    cmd.arg(count);
+}
+
 fn add_operation<'a>(
     cmd: &mut Command,
     numbers: &Numbers<'_>,
@@ -116,7 +133,7 @@ fn add_operation<'a>(
             run.end(cmd);
             cmd.arg("I").arg(number).arg(*by);
         }
-        Operation::Append(_) => {}
+        Operation::Append(_) | Operation::Settle(_) => {}
     }
 }
 

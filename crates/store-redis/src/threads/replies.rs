@@ -6,7 +6,7 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use crate::{Limits, accepted, unless_refused};
 use threadkeep_domain::close_array;
 use threadkeep_domain::{
-    Answer, Json, Operation, Owner, Refusal, Thread, ThreadPolicy, Write, Written, appends,
+    Answer, Json, Operation, Owner, Refusal, Thread, ThreadPolicy, Write, Written, appends, settles,
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
@@ -191,7 +191,7 @@ fn answers(
     operations: &[Operation],
 ) -> Result<Vec<Answer>, StoreError> {
     let mut popped = popped.iter();
-    let mut appends = appends(operations);
+    let (mut appends, mut settles) = (appends(operations), settles(operations));
     let mut answers = vec![Answer::Done; operations.len()];
     let indexed = operations.iter().enumerate();
     let mut answering = indexed.filter(|(_, operation)| has_answer(operation));
@@ -199,6 +199,14 @@ fn answers(
         if let Some(position) = result.strip_prefix('a') {
             let (index, item) = appends.next().ok_or(UNKNOWN)?;
             answers[index] = Answer::Appended(item.id.clone(), appended(position)?);
+            continue;
+        }
+        if let Some(settled) = result.strip_prefix('t') {
+            let (index, settle) = settles.next().ok_or(UNKNOWN)?;
+            answers[index] = Answer::Settled {
+                state: settle.outcome.state(),
+                repeated: settled.ends_with('1') && settled.len() > 1,
+            };
             continue;
         }
         let (index, answer) = match result.split_once(' ') {
@@ -229,7 +237,7 @@ fn elements(reply: &Value) -> Result<Json, StoreError> {
 }
 
 /// Converts the script's index of a refused operation to an index in `operations`. The two indexes differ, because the
-/// script counts appends separately from other operations.
+/// script counts appends and settled effects separately from other operations.
 fn with_list_index(error: WriteError, operations: &[Operation]) -> WriteError {
     let WriteError::Refused(mut refusal) = error else {
         return error;
@@ -240,10 +248,24 @@ fn with_list_index(error: WriteError, operations: &[Operation]) -> WriteError {
             .map_or(item, |(index, _)| index);
         return Refusal::AppendReusesId { operation }.into();
     }
+    if let Refusal::Effect {
+        operation: Some(operation),
+        ..
+    }
+    | Refusal::TurnNotHeld {
+        operation: Some(operation),
+        ..
+    } = &mut refusal
+    {
+        let settle = settles(operations).nth(*operation);
+        *operation = settle.map_or(*operation, |(index, _)| index);
+        return refusal.into();
+    }
     if let Some(index) = refusal.operation_mut() {
         let counted = operations.iter().enumerate();
-        let mut counted =
-            counted.filter(|(_, operation)| !matches!(operation, Operation::Append(_)));
+        let mut counted = counted.filter(|(_, operation)| {
+            !matches!(operation, Operation::Append(_) | Operation::Settle(_))
+        });
         *index = counted.nth(*index).map_or(*index, |(index, _)| index);
     }
     refusal.into()
@@ -251,8 +273,10 @@ fn with_list_index(error: WriteError, operations: &[Operation]) -> WriteError {
 
 fn has_answer(operation: &Operation) -> bool {
     match operation {
-        // appends have their own answers
-        Operation::Set { .. } | Operation::Clear | Operation::Append(_) => false,
+        // appends and settlements have their own answers
+        Operation::Set { .. } | Operation::Clear | Operation::Append(_) | Operation::Settle(_) => {
+            false
+        }
         Operation::Delete { .. }
         | Operation::Push { .. }
         | Operation::Pop { .. }

@@ -2,13 +2,13 @@ use redis::Value;
 
 use super::arguments::WriteContext;
 use super::replies::Step;
-use super::{arguments, replies};
+use super::{arguments, operations, replies};
 use crate::scopes::replies::lacks_room;
 use crate::shared::{StepOfResponse, member};
 use crate::transport::{Calls, Command};
 use crate::{RedisStore, Script};
 use threadkeep_domain::scope::ScopeId;
-use threadkeep_domain::{Conditions, ThreadId, Write, Written, appends};
+use threadkeep_domain::{Conditions, Operation, ThreadId, Write, Written, settles};
 use threadkeep_store::{StoreError, WriteError};
 
 const WRITE_KEYS: usize = 6;
@@ -42,7 +42,10 @@ impl RedisStore {
         write: &Write<'_>,
         context: &WriteContext,
     ) -> Result<(Option<Step>, Written), WriteError> {
-        if appends(write.operations).next().is_some() {
+        let is_state = |operation: &Operation| {
+            !matches!(operation, Operation::Append(_) | Operation::Settle(_))
+        };
+        if !write.operations.iter().all(is_state) {
             return Box::pin(self.write_with_history(calls, id, write, context)).await;
         }
         let mut cmd = Script::Write.call(WRITE_KEYS);
@@ -93,9 +96,11 @@ impl RedisStore {
     ) -> Result<Value, StoreError> {
         let scope = ScopeId::Thread(*id);
         let keys = self.names.scope(&scope);
+        let has_settles = settles(write.operations).next().is_some();
         let (script, extra_keys) = match end {
-            None => (Script::WriteWithHistory, 0),
             Some(_) => (Script::WriteInResponse, 1),
+            None if has_settles => (Script::WriteWithEffects, 1),
+            None => (Script::WriteWithHistory, 0),
         };
         loop {
             let mut cmd = script.call(WRITE_KEYS + 3 + extra_keys);
@@ -103,10 +108,14 @@ impl RedisStore {
             cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
             if let Some(end) = end {
                 cmd.arg(&end.key);
+            } else if has_settles {
+                cmd.arg(self.names.bucket_of(id).effects(id));
             }
             arguments::write_with_history(&mut cmd, write, context);
             if let Some(end) = end {
                 end.add_counted_to(&mut cmd);
+            } else if has_settles {
+                operations::add_settles(&mut cmd, write.operations);
             }
             let reply = calls.write(cmd).await?;
             let Some(added) = lacks_room(&reply) else {

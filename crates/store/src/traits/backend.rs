@@ -3,8 +3,8 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::{
-    Archives, Checkpoints, Erasure, EventLog, Images, Leases, Ledgers, Listings, Namespaces,
-    Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
+    Archives, Checkpoints, EffectLedger, Erasure, EventLog, Images, Leases, Ledgers, Listings,
+    Namespaces, Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a separate trait, so that a caller can depend only on the parts that it needs.
@@ -24,6 +24,7 @@ pub trait Backend:
     + Owners
     + Rates
     + Turns
+    + EffectLedger
     + Responses
     + Images
 {

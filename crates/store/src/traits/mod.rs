@@ -2,6 +2,7 @@ pub(super) mod answered;
 pub(super) mod archives;
 pub(super) mod backend;
 pub(super) mod checkpoints;
+pub(super) mod effects;
 pub(super) mod erasure;
 pub(super) mod images;
 pub(super) mod kv;

@@ -6,7 +6,7 @@ use tokio::sync::broadcast;
 
 use crate::WriteError;
 use threadkeep_domain::{
-    Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+    Access, IdempotencyKey, Release, TakeTurn, ThreadId, TurnGranted, TurnState, TurnToken,
 };
 
 /// Grants turns, which are leases on threads. A turn does not change the thread's version. Each method extends the
@@ -46,11 +46,11 @@ pub trait Turns: fmt::Debug + Send + Sync {
         id: &ThreadId,
         access: Access,
         token: TurnToken,
+        release: Release,
     ) -> Result<(), WriteError>;
 
-    /// Returns the current turn.
-    async fn get_turn(&self, id: &ThreadId, access: Access)
-    -> Result<Option<TurnHeld>, WriteError>;
+    /// Returns the number of the last turn, and the turn itself while it is held.
+    async fn get_turn(&self, id: &ThreadId, access: Access) -> Result<TurnState, WriteError>;
 
     /// Returns a receiver for thread ids. When a turn ends on any replica while another caller is waiting for it, the
     /// receiver gets the thread's id. Callers must also poll, because messages can be lost.

@@ -4,6 +4,9 @@ use actix_web::http::StatusCode;
 
 use super::ApiError;
 use super::problem::Problem;
+use threadkeep_domain::effects::{
+    EFFECTS_MAX, EffectRefusal, OPEN_MAX, OUTCOME_BYTES_MAX, RESULTS_BYTES_MAX,
+};
 use threadkeep_domain::scope::{ScopeError, TaskError};
 use threadkeep_domain::{Refusal, Stamp, idempotency, rfc3339};
 use threadkeep_identity::IdentityError;
@@ -252,6 +255,12 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             .with("expires_at", rfc3339(ends_ms))
             .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),
         Refusal::TurnLost => row(StatusCode::CONFLICT, "turn_lost"),
+        Refusal::TurnNotHeld { number, operation } => row(StatusCode::CONFLICT, "turn_not_held")
+            .with("number", number)
+            .with_some("operation", operation),
+        Refusal::Effect { refusal, operation } => {
+            effect_problem(refusal, row).with_some("operation", operation)
+        }
         Refusal::NotTheOwner => Problem::new(
             StatusCode::FORBIDDEN,
             "not_the_owner",
@@ -309,6 +318,33 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
             .with("limit", limited.limit.as_str())
             .retry_after_seconds(limited.retry_after_seconds()),
+    }
+}
+
+fn effect_problem(
+    refusal: EffectRefusal,
+    row: impl Fn(StatusCode, &'static str) -> Problem,
+) -> Problem {
+    match refusal {
+        EffectRefusal::NotFound => Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "The effect does not exist.",
+        ),
+        EffectRefusal::NoFence => row(StatusCode::BAD_REQUEST, "invalid_parameter"),
+        EffectRefusal::TooLarge => row(StatusCode::PAYLOAD_TOO_LARGE, "value_too_large")
+            .with("limit_bytes", OUTCOME_BYTES_MAX),
+        EffectRefusal::Reused => row(StatusCode::UNPROCESSABLE_ENTITY, "effect_reused"),
+        EffectRefusal::Lost { attempt } => {
+            row(StatusCode::CONFLICT, "effect_lost").with("attempt", attempt)
+        }
+        EffectRefusal::Settled { attempt } => {
+            row(StatusCode::CONFLICT, "effect_settled").with("attempt", attempt)
+        }
+        EffectRefusal::TooMany => row(StatusCode::CONFLICT, "too_many_effects")
+            .with("limit_effects", EFFECTS_MAX)
+            .with("limit_open", OPEN_MAX)
+            .with("limit_bytes", RESULTS_BYTES_MAX),
     }
 }
 

@@ -9,6 +9,8 @@ import { mergeAll } from "../merges.js";
 import { threadIdOf } from "../names.js";
 import { changesOf, messagesOf, type Texts, textsOf } from "./messages.js";
 
+export { once, type OnceOptions } from "./once.js";
+
 const ACTIVE = "activeStream";
 
 export type ChatStoreOptions = ClientSource & {

@@ -1,9 +1,12 @@
-// Tests the chat store with streams of the published AI SDK, versions 5, 6 and 7.
+// Tests the chat store with streams of the published AI SDK, versions 5, 6 and 7, and `once` with version 7.
 
 import { randomUUID } from "node:crypto";
-import { threadIdFor } from "threadkeep";
-import { createChatStore } from "threadkeep/ai";
+import { generateText, tool } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { EffectFailed, NOT_DONE, threadIdFor } from "threadkeep";
+import { createChatStore, once } from "threadkeep/ai";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { client, options, unique } from "../support/servers.mjs";
 
 const store = createChatStore(options());
@@ -209,4 +212,88 @@ it("keeps the ID of the active stream until that stream is cleared", async () =>
   expect(await store.getActiveStream(id)).toBe("s2");
   expect(await replica.clearActiveStream(id, "s2")).toBe(true);
   expect(await store.getActiveStream(id)).toBeNull();
+});
+
+describe("once", () => {
+  const inputSchema = z.object({ to: z.string() });
+  const ada = { to: "ada" };
+
+  async function inTurn(id, act) {
+    const turn = await client().thread(id).turn({ waitSeconds: 30 });
+    try {
+      return await act(turn);
+    } finally {
+      await turn.release();
+    }
+  }
+
+  const newThread = async () => (await client().threads.create()).id;
+
+  it("runs a model's call once, and returns its recorded output", async () => {
+    const id = await newThread();
+    const call = { type: "tool-call", toolCallId: "call_1", toolName: "send", input: '{"to":"ada"}' };
+    const doGenerate = async () => ({
+      content: [call],
+      finishReason: { unified: "tool-calls" },
+      usage: { inputTokens: {}, outputTokens: {} },
+      warnings: [],
+    });
+    let runs = 0;
+    const tools = { send: tool({ inputSchema, execute: async ({ to }) => ({ to, runs: ++runs }) }) };
+    const answer = (turn) => generateText({ model: new MockLanguageModelV4({ doGenerate }), prompt: "Send it", tools: once(tools, turn) });
+
+    for (const _ of [1, 2]) {
+      const { toolResults } = await inTurn(id, answer);
+      expect(toolResults.map(({ output }) => output)).toEqual([{ to: "ada", runs: 1 }]);
+    }
+    expect(await client().thread(id).effects.get("call_1")).toMatchObject({ tool: "send", state: "done" });
+  });
+
+  it("passes on the key, and keeps tools without `execute` and the other members", async () => {
+    await inTurn(await newThread(), async (turn) => {
+      const ask = tool({ inputSchema });
+      const send = tool({ description: "Sends", inputSchema, execute: async (_, { effect, messages }) => [effect.key, messages] });
+      const wrapped = once({ ask, send }, turn);
+
+      expect(wrapped.ask).toBe(ask);
+      expect(wrapped.send).toMatchObject({ description: "Sends", inputSchema });
+      const output = await wrapped.send.execute(ada, { toolCallId: "call_1", messages: [] });
+      expect(output).toEqual([(await turn.thread.effects.get("call_1")).idempotencyKey, []]);
+    });
+  });
+
+  it("records the last part of a streamed output", async () => {
+    const id = await newThread();
+    async function* execute() {
+      yield "sending";
+      yield "sent";
+    }
+    const send = (turn) => once({ send: tool({ inputSchema, execute }) }, turn).send.execute(ada, { toolCallId: "call_1" });
+
+    expect([await inTurn(id, send), await inTurn(id, send)]).toEqual(["sent", "sent"]);
+  });
+
+  it("reports a recorded error with its text", async () => {
+    const id = await newThread();
+    for (const [toolCallId, error, message] of [["call_1", "no address", "no address"], ["call_2", { code: 7 }, '{"code":7}']]) {
+      const execute = () => Promise.reject(new EffectFailed(error));
+      const send = (turn) => once({ send: tool({ inputSchema, execute }) }, turn).send.execute(ada, { toolCallId });
+      for (const _ of [1, 2]) await expect(inTurn(id, send)).rejects.toThrow(new Error(message));
+    }
+  });
+
+  it("runs a call in doubt only if the options allow it", async () => {
+    const id = await newThread();
+    let isDown = true;
+    const execute = async () => {
+      if (isDown) throw new Error("down");
+      return "sent";
+    };
+    const send = (o) => (turn) => once({ send: tool({ inputSchema, execute }) }, turn, { send: o }).send.execute(ada, { toolCallId: "call_1" });
+
+    await expect(inTurn(id, send())).rejects.toThrow("down");
+    isDown = false;
+    await expect(inTurn(id, send())).rejects.toMatchObject({ code: "effect_in_doubt" });
+    expect(await inTurn(id, send({ check: () => NOT_DONE }))).toBe("sent");
+  });
 });

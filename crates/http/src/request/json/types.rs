@@ -55,6 +55,12 @@ impl<T, const MIN: usize, const MAX: usize> Default for List<T, MIN, MAX> {
     }
 }
 
+impl<T, const MIN: usize, const MAX: usize> List<T, MIN, MAX> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_newtype_struct(RAW, Text)

@@ -4,7 +4,9 @@ use super::super::answered::Answered;
 use super::Entry;
 use crate::past::Step;
 use threadkeep_domain::threads::turn::{end_turn, renew_turn, take_turn};
-use threadkeep_domain::{Access, IdempotencyKey, Refusal, TakeTurn, TurnGranted, TurnToken};
+use threadkeep_domain::{
+    Access, IdempotencyKey, Refusal, Release, TakeTurn, TurnGranted, TurnToken,
+};
 
 impl Entry {
     pub(crate) fn take_turn(
@@ -23,6 +25,7 @@ impl Entry {
         }
         let living = self.touch(access, now_ms)?.ok_or(Refusal::NoThread)?;
         let granted = take_turn(&mut living.turn, take, now_ms)?;
+        let granted = living.with_doubts(granted);
         self.remember(take.idempotency, now_ms, || Answered::Granted(granted));
         Ok(granted)
     }
@@ -46,7 +49,8 @@ impl Entry {
         now_ms: u64,
     ) -> Result<TurnGranted, Refusal> {
         let living = self.touch(access, now_ms)?.ok_or(Refusal::TurnLost)?;
-        renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)
+        let granted = renew_turn(living.turn.as_deref_mut(), token, ttl, now_ms)?;
+        Ok(living.with_doubts(granted))
     }
 
     /// Releases a turn. Returns whether another caller is waiting for the turn.
@@ -54,10 +58,11 @@ impl Entry {
         &mut self,
         access: Access,
         token: TurnToken,
+        release: Release,
         now_ms: u64,
     ) -> Result<bool, Refusal> {
         let living = self.touch(access, now_ms)?;
         let last = living.and_then(|living| living.turn.as_deref_mut());
-        end_turn(last, token, now_ms)
+        end_turn(last, token, release, now_ms)
     }
 }

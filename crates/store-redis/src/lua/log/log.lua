@@ -166,17 +166,23 @@ local function drop_checkpoints(thread)
   return table.concat(numbers, ',')
 end
 
--- Deletes the scope and the checkpoints of a thread without checking to which life they belong.
+-- Deletes the scope, the effects and the checkpoints of a thread without checking to which life they belong.
 local function drop_scope(thread)
   segments_of(beside(thread, ':k:')).drop()
   local keys = {}
   for i, kind in ipairs(SCOPE_KEY_KINDS) do keys[i] = beside(thread, kind) end
-  call('UNLINK', unpack(keys))
+  call('UNLINK', beside(thread, ':f:'), unpack(keys))
   drop_checkpoints(thread)
 end
 
--- Archives the scope of an ended thread: adds the life to the scope's key names, and the scope's meta to the archive.
+-- Archives the effects and the scope of an ended thread: adds the life to the names of their keys, and the scope's meta to
+-- the archive.
 local function archive_scope(thread, archive, life, archive_ms)
+  local effects = beside(thread, ':f:')
+  if call('HEXISTS', effects, 'M') == 1 then
+    call('RENAME', effects, effects .. ':' .. hex(life))
+    call('PEXPIRE', effects .. ':' .. hex(life), archive_ms)
+  end
   local m = call('HGET', beside(thread, ':k:'), 'M')
   if not m then return end
   if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end

@@ -78,7 +78,12 @@ else
 end
 keep(key, r, ahead)
 if floor == 't' then
-  call('HSET', thread, 'U', pack(TURN, token, r.lease, 0) .. id)
+  -- a driver that already has the turn continues it
+  if turn and sub(turn, 1, TOKEN_END) == token then
+    call('HSET', thread, 'U', pack(TURN, token, r.lease, 0) .. id)
+  else
+    grant_turn(thread, turn, token, r.lease, 0, id)
+  end
   set_format(thread, m, false)
 elseif floor ~= '' then
   call('HSET', thread, 'U', sub(turn, 1, TURN_BYTES) .. id)

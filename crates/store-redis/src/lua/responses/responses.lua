@@ -98,15 +98,13 @@ local function take_step(args)
   return step, channel
 end
 
-local function is_end(args) return args[5] ~= '' end
-
 -- Checks a step of a response. A step either adds an entry or ends the response.
 -- `args`: token of the driver, or empty if any driver may end the response; scope; number of the entry, or for an end
 -- the number of entries; the entry, or for an end the answer; for an end, the retention of the response and the
 -- retention of its events, otherwise two empty arguments; sequence number of the first event; events.
 -- Returns a refusal or the outcome of an earlier attempt; else nil, the response, and the thread if it still exists.
 local function plan_step(key, thread, m, args, ahead)
-  local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
+  local r, ends, number, first = open_response(key, ahead), args[5] ~= '', tonumber(args[3]), tonumber(args[7])
   if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
   if r and not is_in(key, r, args[2], thread) then return {'R', 'turn_lost'} end
   -- if the thread does not exist, the response can only be ended, and only by a request without any other write
@@ -128,19 +126,16 @@ end
 
 local function do_step(key, thread, r, args, channel, ahead)
   add_events(key, r, tonumber(args[7]), args, 8, #args)
-  if not is_end(args) then
+  if args[5] == '' then
     r.entries = r.entries + 1
     call('HSET', key, args[3], args[4], 'M', pack_response(r))
     return keep(key, r, ahead)
   end
   local turn = thread and r.turn == r.token and call('HGET', thread, 'U')
-  if turn then
-    local token, _, flags = unpack_(TURN, turn)
-    if token == r.token then
-      call('HSET', thread, 'U', pack(TURN, token, 0, 0) .. last_response(turn))
-      -- pcall, because the user may lack access to the channel
-      if flags >= 2 then redis.pcall('PUBLISH', channel, id_of(thread)) end
-    end
+  if turn and sub(turn, 1, TOKEN_END) == r.token then
+    local is_awaited = release_turn(thread, turn, true)
+    -- pcall, because the user may lack access to the channel
+    if is_awaited then redis.pcall('PUBLISH', channel, id_of(thread)) end
   end
   r.has_ended = true
   -- an erasure does not find the responses of a missing thread, so the retention of such a response must not increase

@@ -7,6 +7,6 @@ for i = 3, #ARGV do args[i - 2] = ARGV[i] end
 local refusal, r, thread = plan_step(key, KEYS[2], KEYS[2] and living(KEYS[2], ahead), args, ahead)
 if refusal then return refusal end
 -- a full Redis must accept the end of a response, because an ended response can be deleted to free memory
-if is_end(args) then write_even_when_full(key) end
+if args[5] ~= '' then write_even_when_full(key) end
 do_step(key, thread, r, args, ARGV[2], ahead)
 return {'K'}

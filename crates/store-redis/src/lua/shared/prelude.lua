@@ -7,6 +7,7 @@
 --   D          metadata as JSON text, if set
 --   O          the owner, if any: see owners.lua
 --   U          the last turn, if any: see turns.lua
+--   N          the numbers of the turns, if any: see turns.lua
 --   P          in the archive: the numbers of the checkpoints, if any
 --   E          in the archive: why the thread ended (flags of the event), when it ended, when it was archived
 --   S          in the archive: the meta of the scope, if any
@@ -33,11 +34,12 @@
 --   :a:ID      the archive of a thread's last life: its hash, with E; :a:ID:LIFE is the archive of an earlier life
 --   :x         archives: ID-LIFE by time, then by id and life, because no character of an id sorts below `-`
 --   :k: :y: :z: :j:    scopes: see scope.lua
+--   :f:ID      the effects of a thread: see effects.lua; :f:ID:LIFE those of an archived life
 --   :u: :ue: :ud :ul:  responses: see responses.lua
 --   :p:ID      the index of a thread's checkpoints, and :p:ID:N each checkpoint: see checkpoints.lua
 --   :l:ID:NAME counters of the rate limits of a thread or another scope: see rates.lua
 --   :m:NAME:X  staging keys of import NAME, with an expiry of a minute: X is `t` thread, `k` scope, `y` history, `z` its
---              ids, `p` index of the checkpoints, `p:N` a checkpoint
+--              ids, `p` index of the checkpoints, `p:N` a checkpoint, `f` its effects
 --   :w:ID      exists while a thread is watched, so that a life that begins during that time is also watched
 -- Names in capitals are constants. They are inlined when the scripts are loaded.
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack

@@ -113,6 +113,7 @@ local function erase_ended(member)
   end
   segments_of(bucket .. ':k:' .. id .. ':' .. life).drop()
   for _, kind in ipairs(SCOPE_KEY_KINDS) do call('UNLINK', bucket .. kind .. id .. ':' .. life) end
+  call('UNLINK', bucket .. ':f:' .. id .. ':' .. life)
   call('ZREM', k.archives, member)
   note_erased(id, life, life == LOST_LIFE and noted or time)
   leave_tombstone(id)

@@ -1,6 +1,6 @@
 -- Copies a thread within its bucket.
 -- KEYS: 1 source, 2 its scope, 3 history, 4 ids of the history, 5 new thread, 6 its remembered answers, 7 log, 8 its
---   archive, 9 archives, 10 its watch, 11 checkpoints of the source.
+--   archive, 9 archives, 10 its watch, 11 checkpoints of the source, 12 its effects.
 -- ARGV: 1 packed: `ahead`, life, ttl (0: that of the source), maximum age (0: none), grace in seconds, lifetime of an
 --   archive, parts to copy: 1 state, 2 keys and tasks, 4 history; 2 precondition; 3 idempotency key and request, or
 --   empty; 4 turn token of the source, or empty; 5 `access`; 6 and 7 strings to put before and after the version of
@@ -53,7 +53,7 @@ begin_life(k, now(ahead) + lifetime(ttl, ends, ahead), ahead)
 drop_scope(key)
 if has(1) then
   call('COPY', from, key)
-  call('HDEL', key, 'O', 'U')
+  call('HDEL', key, 'O', 'U', 'N')
 end
 if s and (has(2) or has(4)) then
   local scope = beside(key, ':k:')
@@ -72,6 +72,9 @@ if s and (has(2) or has(4)) then
   -- original items of compactions are not copied
   s.life, s.events, s.flags = life, 0, s.flags % 2
   call('HSET', scope, 'M', pack_scope(s))
+end
+if has(4) and copy_effects(KEYS[12], m, beside(key, ':f:'), life) then
+  call('HSET', key, 'N', pack(NUMBERS, 0, 0, 1) .. '\0\0\0\0')
 end
 local answer, lives = begin_with(k, {life = life, version = 1, bytes = bytes, keys = keys, created = now(ahead),
   updated = now(ahead), ttl = ttl, ends = ends, next_array = next_array, grace = grace, owner = owner,

@@ -1,11 +1,11 @@
 -- Reads a thread and its scope atomically.
--- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints.
+-- KEYS: 1 thread, 2 scope, 3 history, 4 ids of the history, 5 checkpoints, 6 effects.
 -- ARGV: 1 `ahead`, 2 `access`, 3 `u` to count as a use of the thread, 4 precondition, 5 turn token or empty, 6 maximum
 --   number of history items, 7 their maximum bytes, 8 empty for no checkpoints, `*` for all, or the number of one
 --   that must exist. Omits a history that exceeds limit 6 or 7, and checkpoints if their total size exceeds limit 7.
 -- Reply: nil, a refusal, or meta, milliseconds to live, current time, fields of the thread, meta of the scope or nil, its
---   fields, items of the history or nil, index fields of the checkpoints that were requested, and the fields of each
---   checkpoint or nil.
+--   fields, items of the history or nil, index fields of the checkpoints that were requested, the fields of each
+--   checkpoint or nil, and the fields of the effects.
 local ahead = tonumber(ARGV[1])
 local k = {thread = KEYS[1], scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}
 local m, left = living(k.thread, ahead)
@@ -57,4 +57,4 @@ if s and s.items <= tonumber(ARGV[6]) and s.history <= tonumber(ARGV[7]) then
   items = call('XRANGE', k.history, '-', '+')
 end
 return {m, lives, fmt('%.0f', at), call('HGETALL', k.thread), s and pack_scope(s) or false,
-  s and fields_of(k.scope, s) or {}, items, index, copies}
+  s and fields_of(k.scope, s) or {}, items, index, copies, effects_of(KEYS[6], m) and call('HGETALL', KEYS[6]) or {}}

@@ -1,14 +1,15 @@
 -- Creates a thread from staged keys. The staged thread hash does not have meta, owner or metadata, and the staged scope
 -- hash does not have a meta. The history and its ids are complete.
 -- KEYS: 1 thread, 2 remembered answers, 3 log, 4 archive, 5 archives, 6 watch, then staged: 7 thread, 8 scope, 9
---   history, 10 ids of the history, 11 index of the checkpoints; the key of checkpoint N has the suffix `:N`.
+--   history, 10 ids of the history, 11 index of the checkpoints, 12 effects; the key of checkpoint N has the suffix `:N`.
 -- ARGV: 1 packed: `ahead`, life, ttl, maximum age (0: none), grace in seconds, lifetime of an archive, version, bytes
 --   of the members, number of keys, creation time (0: now), update time, number of the next array, number of staged
 --   fields; 2 idempotency key and request, or empty; 3 if the thread exists: `f` fail, `r` replace it, `s` keep it; 4
 --   turn token or empty; 5 `+` or `-` for whether the owner may have another thread, then tag and name of the owner;
 --   or empty; 6 metadata; 7 id and version of the copied thread, or empty; 8 meta of the scope without its life, or
 --   empty; 9 to 11 numbers of staged scope fields, items and index fields; 12 number and fields of each staged
---   checkpoint; 13 `p` to ask whether an import would succeed, before anything is staged; 14 trace or empty.
+--   checkpoint; 13 `p` to ask whether an import would succeed, before anything is staged; 14 trace or empty; 15 meta of
+--   the effects without its life, or empty; 16 number of staged fields of the effects.
 -- Reply: `W` as write.lua describes a thread; `S` and the description of the thread that was kept; `G` if an import would
 --   succeed; `L` if staged data is missing; or a refusal as in write.lua.
 trace = ARGV[14]
@@ -45,7 +46,7 @@ for at = 1, #ARGV[12], 8 do
 end
 if call('HLEN', KEYS[7]) ~= fields or call('HLEN', KEYS[8]) ~= tonumber(ARGV[9])
   or call('XLEN', KEYS[9]) ~= items or call('HLEN', KEYS[10]) ~= items
-  or call('HLEN', KEYS[11]) ~= tonumber(ARGV[11]) then
+  or call('HLEN', KEYS[11]) ~= tonumber(ARGV[11]) or call('HLEN', KEYS[12]) ~= tonumber(ARGV[16]) then
   return {'L'}
 end
 
@@ -81,6 +82,12 @@ if ARGV[11] ~= '0' then
     call('RENAME', KEYS[11] .. ':' .. number, copy)
     call('PERSIST', copy)
   end
+end
+if ARGV[15] ~= '' then
+  local effects = beside(key, ':f:')
+  call('RENAME', KEYS[12], effects)
+  call('PERSIST', effects)
+  call('HSET', effects, 'M', life .. ARGV[15])
 end
 local answer, lives = begin_with(k, {life = life, version = version, bytes = bytes, keys = keys, created = created,
   updated = updated, ttl = ttl, ends = ends, next_array = next_array, grace = grace, owner = owner,

@@ -56,6 +56,14 @@ for _, kind in ipairs(SCOPE_KEY_KINDS) do
     call('PERSIST', to)
   end
 end
+local effects = beside(k.thread, ':f:')
+local kept_effects = effects .. ':' .. hex(its_life)
+local effects_meta = call('HGET', kept_effects, 'M')
+if effects_meta and sub(effects_meta, 1, 8) == its_life then
+  call('RENAME', kept_effects, effects)
+  call('PERSIST', effects)
+  call('HSET', effects, 'M', life .. sub(effects_meta, 9))
+end
 local scope = call('HGET', beside(k.thread, ':k:'), 'M')
 if scope then
   call('HSET', beside(k.thread, ':k:'), 'M', sub(scope, 1, 1) .. life .. sub(scope, 10))

@@ -17,7 +17,7 @@ local format, life, version, _, keys, created, written, ttl, ends, _, grace, seq
 local _, _, _, saved_bytes, saved_keys, _, _, _, _, next_array = unpack_(META, saved)
 local owner, its_owner = sub(m, META_BYTES + 1), sub(m, META_BYTES + 1)
 
-local kept = call('HMGET', key, 'O', 'U')
+local kept = call('HMGET', key, 'O', 'U', 'N')
 if owner == '' and ARGV[5] ~= '' then
   if byte(ARGV[5], 2) == 45 then return {'R', 'no_reservation'} end
   its_owner, kept[1] = sub(ARGV[5], 3, 34), sub(ARGV[5], 35)
@@ -42,7 +42,7 @@ if is_logged then sequence = sequence + 1 end
 m = pack(META, format_of(its_owner, format % 2 == 0), life, version + 1, saved_bytes, saved_keys, created, now(ahead), ttl,
   ends, next_array, grace, sequence, watched) .. its_owner
 call('HSET', key, 'M', m)
-for i, field in ipairs({'O', 'U'}) do
+for i, field in ipairs({'O', 'U', 'N'}) do
   if kept[i] then call('HSET', key, field, kept[i]) end
 end
 call('PEXPIRE', key, lives + grace * 1000 + ahead)

@@ -49,7 +49,7 @@ m = sub(m, 1, EVENTS_AT - 1) .. pack('>I4', sequence) .. sub(m, EVENTS_AT + 4)
 call('HSET', to, 'M', m)
 call('PEXPIRE', to, lives + grace * 1000 + ahead)
 segments_of(beside(key, ':k:')).move(beside(to, ':k:'))
-for _, kind in ipairs({':k:', ':y:', ':z:', ':j:', ':w:'}) do move(beside(key, kind), beside(to, kind)) end
+for _, kind in ipairs({':k:', ':y:', ':z:', ':j:', ':w:', ':f:'}) do move(beside(key, kind), beside(to, kind)) end
 local index, to_index = beside(key, ':p:'), beside(to, ':p:')
 for _, field in ipairs(call('HKEYS', index)) do
   if field ~= 'L' then move(index .. ':' .. field, to_index .. ':' .. field) end

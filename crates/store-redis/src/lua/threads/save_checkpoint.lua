@@ -30,7 +30,7 @@ local number = newest + 1
 local copy = index .. ':' .. number
 call('COPY', key, copy, 'REPLACE')
 call('PERSIST', copy)
-call('HDEL', copy, 'O', 'U')
+call('HDEL', copy, 'O', 'U', 'N')
 call('HSET', copy, 'M', string.char(PLAIN) .. sub(m, 2, META_BYTES))
 call('HSET', index, 'L', pack(INDEX_LIFE, life, number), number, pack(SAVED, version, state, held, now(ahead)) .. ARGV[6])
 touch(key, ahead, '')

@@ -9,6 +9,7 @@ for i, member in ipairs(ARGV) do
   if m and #m > META_BYTES then call('ZREM', owned_key(thread, ':oa:', sub(m, META_BYTES + 1)), member) end
   segments_of(beside(thread, ':k:') .. ':' .. life).drop()
   for _, kind in ipairs(SCOPE_KEY_KINDS) do call('UNLINK', beside(thread, kind) .. ':' .. life) end
+  call('UNLINK', beside(thread, ':f:') .. ':' .. life)
   call('ZREM', KEYS[1], member)
 end
 return 1

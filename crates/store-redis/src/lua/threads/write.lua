@@ -305,9 +305,9 @@ elseif is_new and left ~= -2 then
   call('UNLINK', key)
 elseif cleared and m then
   if logged and keys_before <= NAMED_MAX then changed = call('HKEYS', key) end
-  local kept = call('HMGET', key, 'D', 'O', 'U')
+  local kept = call('HMGET', key, 'D', 'O', 'U', 'N')
   call('UNLINK', key)
-  for i, f in ipairs({'D', 'O', 'U'}) do
+  for i, f in ipairs({'D', 'O', 'U', 'N'}) do
     if kept[i] then call('HSET', key, f, kept[i]) end
   end
 end

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use redis::Value;
 use tokio::time::timeout;
 
+use super::effects::record;
 use super::{arguments, replies};
 use crate::transport::{Calls, Command, UNKNOWN, array, command, text};
 use crate::{RedisStore, Script, accepted};
@@ -102,7 +103,7 @@ impl RedisStore {
         put(thread.updated_ms, 6);
         put(prepared.arrays, 4);
         put(prepared.fields, 4);
-        let mut cmd = Script::Import.call(11);
+        let mut cmd = Script::Import.call(12);
         cmd.arg(bucket.thread(id))
             .arg(bucket.answers(id))
             .arg(&bucket.log)
@@ -129,7 +130,9 @@ impl RedisStore {
             .arg(prepared.index_fields)
             .arg(&prepared.checkpoints)
             .arg(stage)
-            .arg(arguments::trace());
+            .arg(arguments::trace())
+            .arg(record::meta(&import.image.effects))
+            .arg(prepared.effect_fields);
         cmd
     }
 
@@ -182,7 +185,7 @@ impl RedisStore {
         let empty = Json::empty_object();
         let metadata = fork.metadata.or(base).unwrap_or(&empty);
         let (before, after) = Origin::around_version(metadata, source);
-        let mut cmd = Script::Fork.call(11);
+        let mut cmd = Script::Fork.call(12);
         cmd.arg(bucket.thread(source))
             .arg(scope.scope)
             .arg(scope.history)
@@ -194,6 +197,7 @@ impl RedisStore {
             .arg(&bucket.archives)
             .arg(bucket.watch(id))
             .arg(bucket.checkpoints(source))
+            .arg(bucket.effects(source))
             .arg(packed)
             .arg(arguments::precondition(fork.conditions.precondition))
             .arg(arguments::idempotency(fork.conditions.idempotency))

@@ -4,6 +4,7 @@ use super::checkpoints;
 use crate::scopes::images as scope_images;
 use crate::shared::Header;
 use crate::shared::member::{field, plain_text};
+use crate::threads::effects::record;
 use crate::transport::{Command, Link};
 use crate::{Bucket, Script};
 use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
@@ -24,6 +25,7 @@ pub(super) struct Prepared {
     history: String,
     ids: String,
     index: String,
+    effects: String,
     pub(super) fields: u64,
     /// Number of chunked arrays in the state.
     pub(super) arrays: u64,
@@ -32,6 +34,7 @@ pub(super) struct Prepared {
     pub(super) scope_fields: u64,
     pub(super) items: u64,
     pub(super) index_fields: u64,
+    pub(super) effect_fields: u64,
     /// Packed: number and fields of each checkpoint.
     pub(super) checkpoints: Vec<u8>,
 }
@@ -51,30 +54,42 @@ impl Prepared {
             history: format!("{key}:y"),
             ids: format!("{key}:z"),
             index: format!("{key}:p"),
-            fields,
+            effects: format!("{key}:f"),
+            fields: fields + u64::from(!turns(image).is_empty()),
             arrays,
             scope_meta: scope.map_or_else(Vec::new, scope_images::meta),
             scope_fields: scope.map_or(0, |scope| scope_images::fields(scope).count() as u64),
             items: scope.map_or(0, |scope| scope.items.len() as u64),
             index_fields: checkpoints::index(life, &image.checkpoints).len() as u64,
+            effect_fields: record::fields(&image.effects, image.turns).len() as u64,
             checkpoints: checkpoints::numbered(saved),
         }
     }
 
     /// Returns the keys in the order of the script's KEYS.
-    pub(super) fn keys(&self) -> [&String; 5] {
+    pub(super) fn keys(&self) -> [&String; 6] {
         [
             &self.thread,
             &self.scope,
             &self.history,
             &self.ids,
             &self.index,
+            &self.effects,
         ]
     }
 
     pub(super) async fn send(&self, link: &Link, image: &Image) -> Result<(), StoreError> {
         let mut portion = Portion::new(link, Script::StageFields, vec![&self.thread]);
         add_state(&mut portion, &image.state).await?;
+        let turns = turns(image);
+        if !turns.is_empty() {
+            portion.add(&[b"N".as_slice(), &turns]).await?;
+        }
+        portion.end().await?;
+        let mut portion = Portion::new(link, Script::StageFields, vec![&self.effects]);
+        for [name, value] in record::fields(&image.effects, image.turns) {
+            portion.add(&[&name, &value]).await?;
+        }
         portion.end().await?;
         self.send_checkpoints(link, &image.checkpoints).await?;
         let Some(scope) = &image.scope else {
@@ -118,6 +133,10 @@ impl Prepared {
         }
         portion.end().await
     }
+}
+
+fn turns(image: &Image) -> Vec<u8> {
+    record::turns(image.turns, !image.effects.is_empty())
 }
 
 fn measure(state: &Document) -> (u64, u64) {

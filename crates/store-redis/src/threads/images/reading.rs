@@ -3,6 +3,7 @@ use redis::Value;
 use super::checkpoints;
 use crate::scopes::images as scope_images;
 use crate::shared::{Meta, state};
+use crate::threads::effects::record;
 use crate::threads::{arguments, replies};
 use crate::transport::{Command, Field, Link, UNKNOWN, array, bytes, command};
 use crate::{RedisStore, ScopeKeys, Script, unless_refused};
@@ -98,12 +99,13 @@ impl RedisStore {
         reading: &Reading,
         (items, bytes): (u64, u64),
     ) -> Command {
-        let mut cmd = Script::Image.call(5);
+        let mut cmd = Script::Image.call(6);
         cmd.arg(self.names.thread(id))
             .arg(&keys.scope)
             .arg(&keys.history)
             .arg(&keys.ids)
             .arg(self.names.bucket_of(id).checkpoints(id))
+            .arg(self.names.bucket_of(id).effects(id))
             .arg(self.ahead())
             .arg(arguments::encode_access(reading.conditions.access))
             .arg(if reading.is_use { "u" } else { "" })
@@ -154,6 +156,7 @@ impl FoundImage {
             items,
             index,
             copies,
+            effects,
         ] = &reply[..]
         else {
             return Err(UNKNOWN);
@@ -163,10 +166,10 @@ impl FoundImage {
         let text = std::str::from_utf8(&state).map_err(|_| UNKNOWN)?;
         let state =
             Document::parse(text).map_err(|_| StoreError::Corrupt("a state of another form"))?;
-        let value = |name: &[u8]| {
-            let found = fields.iter().find(|(field, _)| *field == name);
-            found.map_or(Value::Nil, |(_, value)| Value::BulkString(value.to_vec()))
-        };
+        let find = |name: &[u8]| fields.iter().find(|(field, _)| *field == name);
+        let value =
+            |name| find(name).map_or(Value::Nil, |(_, value)| Value::BulkString(value.to_vec()));
+        let optional = |name| find(name).map_or(&b""[..], |(_, value)| *value);
         let description = [value(b"D"), lives.clone(), now.clone(), value(b"O")];
         let thread = replies::describe(&Meta::read(bytes(meta)?)?, &description)?;
         let mut image = Image {
@@ -174,6 +177,8 @@ impl FoundImage {
             state,
             scope: None,
             checkpoints: CheckpointImages::default(),
+            turns: record::turn_numbers(optional(b"U"), optional(b"N")),
+            effects: record::images(&pairs(effects)?)?,
         };
         let checkpoints =
             checkpoints::FoundCheckpoints::read(image.thread.stamp.life, index, copies)?;

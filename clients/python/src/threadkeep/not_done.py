@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from typing import Any
+
+
+class _NotDone:
+    def __repr__(self) -> str:
+        return "NOT_DONE"
+
+
+NOT_DONE: Any = _NotDone()
+"""A `check` returns this if the external system does not know the key, so that the tool has not run."""
