@@ -262,7 +262,7 @@ async fn an_effect_belongs_to_the_turn_of_its_last_attempt(room: Room) {
     assert_eq!(ledger.get(&name(0)).await, None);
 }
 
-async fn a_turn_that_a_response_released_makes_room(room: Room) {
+async fn a_turn_of_a_response_makes_no_room(room: Room) {
     let thread = living(&room).await;
     let ledger = room.effects_of(&thread);
     let scope = room.scope_of(&thread);
@@ -273,10 +273,8 @@ async fn a_turn_that_a_response_released_makes_room(room: Room) {
     response.end(Some(token), 0, "answer").await.unwrap();
 
     let third = ledger.take().await;
-    third.grant("new").await;
-
     assert_eq!(third.turn.number, 3);
-    assert_eq!(ledger.get(&name(0)).await, None);
+    assert_full(ledger, &third).await;
 }
 
 super::over_every_store! {
@@ -289,5 +287,5 @@ super::over_every_store! {
     a_begin_that_cannot_get_enough_room_removes_nothing,
     a_retry_frees_the_room_of_the_earlier_error,
     an_effect_belongs_to_the_turn_of_its_last_attempt,
-    a_turn_that_a_response_released_makes_room,
+    a_turn_of_a_response_makes_no_room,
 }

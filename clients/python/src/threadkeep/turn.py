@@ -218,7 +218,7 @@ class AsyncTurnContext:
     async def _release_late(self, acquisition: asyncio.Future[turns.Grant]) -> None:
         """Releases the turn after a call was cancelled, because the server may grant the turn nevertheless."""
         with suppress(ThreadkeepError):
-            await self._runner.run(turns.release(self._resource, (await acquisition).token))
+            await self._runner.run(turns.release(self._resource, (await acquisition).token, is_complete=False))
 
     async def _renew(self) -> None:
         lease = self._lease

@@ -32,7 +32,7 @@ interface Beginning {
 export function effectRunner(calls: Calls, lost: AbortSignal): Turn["effect"] {
   const { json } = calls.transport.settings;
   // for the server, this turn still runs an effect that a failed call left open, so a later call takes over its beginning
-  const leftOpen = new Map<string, Beginning>();
+  const leftOpen = new Map<string, Beginning[]>();
 
   /** Waits while another call of this turn runs the effect. The effect is still `running` if that call leaves it open. */
   const begin = async (id: string, members: object, beginning: Beginning, o: CallOptions): Promise<Begun> => {
@@ -41,7 +41,7 @@ export function effectRunner(calls: Calls, lost: AbortSignal): Turn["effect"] {
     const part = { body: JSON.stringify(members) };
     let effect: Begun = effectOf(await calls.send("POST", path, part, { ...o, idempotencyKey: beginning.key }), json);
     beginning.isOpen = effect.state === "granted";
-    for (let ms = FIRST_PAUSE_MS; effect.state === "running" && !leftOpen.has(id); ms = Math.min(2 * ms, MAX_PAUSE_MS)) {
+    for (let ms = FIRST_PAUSE_MS; effect.state === "running" && !leftOpen.get(id)?.length; ms = Math.min(2 * ms, MAX_PAUSE_MS)) {
       await sleep(ms, o.signal);
       lost.throwIfAborted();
       effect = effectOf(await calls.read(path, o), json);
@@ -77,8 +77,7 @@ export function effectRunner(calls: Calls, lost: AbortSignal): Turn["effect"] {
     let beginning: Beginning = { key: idempotencyKey() };
     try {
       for (let retried: number | undefined; ; ) {
-        beginning = leftOpen.get(id) ?? beginning;
-        leftOpen.delete(id);
+        beginning = leftOpen.get(id)?.pop() ?? beginning;
         const effect = await begin(id, { tool, hash, idempotent, retry: retried }, beginning, o);
         const { state, attempt, idempotencyKey: key } = effect;
         if (state === "running") continue;
@@ -98,8 +97,8 @@ export function effectRunner(calls: Calls, lost: AbortSignal): Turn["effect"] {
         retried = attempt;
       }
     } catch (error) {
-      // a call that was aborted while it waited must not replace the call that ran the tool
-      if (beginning.isOpen && leftOpen.get(id)?.ran === undefined) leftOpen.set(id, beginning);
+      // the server grants the running attempt only to one of the calls that lost a response, so each one is kept
+      if (beginning.isOpen) leftOpen.set(id, [...(leftOpen.get(id) ?? []), beginning]);
       throw error;
     }
   };

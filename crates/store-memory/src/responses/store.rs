@@ -348,5 +348,5 @@ fn release_turn(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u6
         .and_then(|thread| shard.living_mut(thread, now_ms));
     let last = living.and_then(|living: &mut LiveThread| living.turn.as_deref_mut());
     let last = last.filter(|last| last.token() == token);
-    end_turn(last, token, Release::Complete, now_ms).unwrap_or(false)
+    end_turn(last, token, Release::Incomplete, now_ms).unwrap_or(false)
 }

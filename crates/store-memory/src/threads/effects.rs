@@ -39,9 +39,6 @@ impl EffectLedger for MemoryStore {
         settle: &SettleEffect,
         token: Option<TurnToken>,
     ) -> Result<Settled, WriteError> {
-        if !self.0.has_room() {
-            return Err(self.0.budget.refuse().into());
-        }
         Ok(self.change(id, |entry, step| {
             let living = entry.touch(access, step.now_ms)?;
             let living = living.ok_or(EffectRefusal::NotFound)?;

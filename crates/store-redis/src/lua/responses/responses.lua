@@ -133,7 +133,7 @@ local function do_step(key, thread, r, args, channel, ahead)
   end
   local turn = thread and r.turn == r.token and call('HGET', thread, 'U')
   if turn and sub(turn, 1, TOKEN_END) == r.token then
-    local is_awaited = release_turn(thread, turn, true)
+    local is_awaited = release_turn(thread, turn, false)
     -- pcall, because the user may lack access to the channel
     if is_awaited then redis.pcall('PUBLISH', channel, id_of(thread)) end
   end

@@ -109,5 +109,7 @@ if g.turn ~= number then g.turn, g.running = number, 0 end
 g.running = g.running + 1
 fields[#fields + 1], fields[#fields + 2] = field_of(g, e)
 save_effects(g, unpack(fields))
-if has_effects == 0 then call('HSET', key, 'N', pack(NUMBERS, number, complete, 1) .. sub(ARGV[3], 1, NUMBERED_BYTES)) end
+if has_effects == 0 or sub(numbers, NUMBERED_AT) ~= sub(ARGV[3], 1, NUMBERED_BYTES) then
+  call('HSET', key, 'N', pack(NUMBERS, number, complete, 1) .. sub(ARGV[3], 1, NUMBERED_BYTES))
+end
 return finish(effect_reply(g, e, 'g'))

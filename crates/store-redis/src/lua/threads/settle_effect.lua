@@ -11,8 +11,11 @@ local turn, numbers = unpack(call('HMGET', key, 'U', 'N'))
 local g, s = effects_of(KEYS[2], m), {id = ARGV[4], fence = ARGV[5], state = ARGV[6], text = ARGV[7]}
 local e, repeated
 refusal, e, repeated = settlement_refusal(g, s, turn, numbers, ARGV[3], ahead, {})
-if not refusal and not repeated then settle_effect(g, e, s, (numbers_of(turn, numbers))) end
--- extends the lifetime last, because a full Redis rejects only the first write of a script
+if not refusal and not repeated then
+  -- even a full store accepts the results of open effects, which are at most 4 MiB in a thread
+  write_even_when_full(KEYS[2])
+  settle_effect(g, e, s, (numbers_of(turn, numbers)))
+end
 touch(key, ahead, '')
 if refusal then return refusal end
 local reply = effect_reply(g, e, letter_of(e))
