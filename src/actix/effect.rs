@@ -10,7 +10,7 @@ use threadkeep_domain::effects::{
 use threadkeep_service::EffectRequest;
 use threadkeep_web::ApiError;
 
-/// A tool call that runs once, wherever a process dies: see [`Turn::effect`].
+/// A tool call that runs once, even if processes die: see [`Turn::effect`].
 #[must_use]
 #[derive(Debug)]
 pub struct ToolCall<'a> {
@@ -40,8 +40,10 @@ pub enum EffectError {
         /// The attempt that failed.
         attempt: u32,
     },
-    /// An earlier turn began the last attempt and did not settle it, so the tool may have run. Ask the system that the tool
-    /// calls about `key`. If the tool ran, call [`Turn::settle`]; if not, call [`ToolCall::retry`].
+    /// An earlier turn began the last attempt and did not settle it, so the tool may have run.
+    ///
+    /// Look up `key` in the system that the tool calls. If the tool ran, call [`Turn::settle`]; if not, call
+    /// [`ToolCall::retry`].
     #[error("the tool may have run in attempt {attempt}")]
     InDoubt {
         /// The key that the attempt passed to that system.
@@ -58,8 +60,8 @@ pub enum EffectError {
 }
 
 impl EffectError {
-    /// The error of a tool that did not do its work. The ledger records it, so that no other process runs the tool again by
-    /// itself.
+    /// Returns an error that says that the tool failed. The ledger records it, so the tool runs again only after
+    /// [`ToolCall::retry`].
     pub fn failed(error: impl Into<serde_json::Value>) -> Self {
         let error = error.into();
         Self::Failed { error, attempt: 0 }
@@ -68,8 +70,10 @@ impl EffectError {
 
 impl Turn {
     /// Describes a tool call. `id` is the id that the model gave to the call, or another text of 1 to 128 visible ASCII
-    /// characters. A later call with this id must have the same tool and the same arguments as JSON text, so do not pass a map
-    /// without an order.
+    /// characters.
+    ///
+    /// A later call with this id must have the same tool and arguments. Their JSON texts are compared, so do not pass a
+    /// map with a random order, such as a `HashMap`.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -113,8 +117,7 @@ impl Turn {
 }
 
 impl ToolCall<'_> {
-    /// Allows a further attempt if it is in doubt whether the tool ran, because the system that the tool calls ignores a
-    /// repeated key.
+    /// Runs the tool again if it may have run. Use this if the system that the tool calls ignores a repeated key.
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
@@ -126,9 +129,10 @@ impl ToolCall<'_> {
         self
     }
 
-    /// Runs the tool and records its result, or returns the result of an earlier run. If `run` returns
-    /// [`EffectError::Failed`], records the error. After any other error, the call counts as running until the turn ends, and
-    /// then as in doubt.
+    /// Runs the tool and records its result, or returns the result of an earlier run.
+    ///
+    /// If `run` returns [`EffectError::Failed`], records the error. After any other error, the call is running until
+    /// the turn ends, and then in doubt.
     pub async fn run<T: Serialize + DeserializeOwned>(
         self,
         run: impl AsyncFnOnce(Attempt) -> Result<T, EffectError>,

@@ -141,8 +141,8 @@ impl Turn {
         self.held.token.to_string()
     }
 
-    /// Returns the number of the turn: 1 for the first turn in a thread's life, and one more for each later turn. It can serve
-    /// as a fencing number in other systems.
+    /// Returns the number of the turn: 1 for the first turn in a thread's life, and one more for each later turn.
+    /// Other systems can use it as a fencing token.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.held.number

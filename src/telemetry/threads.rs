@@ -72,7 +72,7 @@ impl ThreadMetrics {
         }
     }
 
-    /// Counts a begun effect unless the request only found out what another one knows.
+    /// Counts a begin if it was granted an attempt or found the effect in doubt.
     pub(super) fn begun(&self, effect: &Effect) {
         if matches!(effect.state, EffectState::Granted | EffectState::InDoubt) {
             self.count_effect(effect.state);

@@ -169,14 +169,14 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 409,
         code: "effect_lost",
-        meaning: "The fence is not that of the tool call's last attempt (`attempt`), or the current turn runs the call.",
+        meaning: "The fence is not that of the tool call's last attempt (`attempt`), or the request has no fence and the current turn runs the call.",
         remedy: "Read the call. If a later attempt was granted, drop this result.",
     },
     Code {
         status: 409,
         code: "effect_settled",
-        meaning: "The tool call was settled with a different value (`attempt`).",
-        remedy: "Use the value that the call has.",
+        meaning: "Attempt `attempt` of the tool call was settled with a different value.",
+        remedy: "Read the call, and use its value.",
     },
     Code {
         status: 409,
@@ -229,8 +229,8 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 409,
         code: "too_many_effects",
-        meaning: "The thread has `limit_effects` tool calls, `limit_open` open ones, or `limit_bytes` of results, and no settled call may make room.",
-        remedy: "Settle open calls, or release the turn, so that settled calls can make room.",
+        meaning: "The thread has `limit_open` open tool calls. Or it has `limit_effects` calls or `limit_bytes` of results, and the server may not remove enough settled calls.",
+        remedy: "Settle open calls, or release the turn as complete, so that the server can remove settled calls.",
     },
     Code {
         status: 409,
@@ -355,7 +355,7 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 422,
         code: "effect_reused",
-        meaning: "The id belongs to a call of a different tool, or with different arguments.",
+        meaning: "The id belongs to a tool call with a different tool or different arguments.",
         remedy: "Use a new id, or the same tool and arguments.",
     },
     Code {

@@ -59,7 +59,7 @@ pub(super) struct MergeReceipt {
 }
 
 /// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an
-/// increment, `id`, `seq` and `repeated` for an append, and `state` and `repeated` for a settlement.
+/// increment, `id`, `seq` and `repeated` for an append, `state` and `repeated` for a settle.
 #[derive(ToSchema)]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
@@ -71,9 +71,9 @@ pub(super) struct OperationResult {
     id: Option<String>,
     /// The position of the item in the history.
     seq: Option<u64>,
-    /// The state of the settled effect: `done` or `failed`.
+    /// The state of the settled call: `done` or `failed`.
     state: Option<String>,
-    /// True if the history already contained the item, or if the effect was already settled with this value.
+    /// True if the history already contained the item, or if the call was already settled with this value.
     repeated: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Effects of threads. An effect is the run of one tool call, recorded in the ledger of its thread.
+//! Effects of threads. An effect is the record of one tool call in the ledger of its thread.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct EffectRequest {
     pub hash: InputHash,
     /// Whether the tool may run again with the same idempotency key.
     pub idempotent: bool,
-    /// The attempt that failed or is in doubt, if the next attempt is to begin.
+    /// To begin the next attempt, the attempt that failed or is in doubt.
     pub retry: Option<u32>,
     pub turn: TurnToken,
     pub idempotency: Option<IdempotencyKey>,
@@ -73,7 +73,7 @@ impl EffectService {
         Ok(self.ledger.begin_effect(id, access, &begin).await?)
     }
 
-    /// Records how an effect ended. Without a fence, `turn` must be the held turn, and the effect must be in doubt.
+    /// Records how a tool call ended. Without a fence, `turn` must be the held turn, and the effect must be in doubt.
     pub async fn settle(
         &self,
         id: &ThreadId,

@@ -1,4 +1,4 @@
-//! Effects: runs of tool calls. The ledger of a thread grants each attempt once, and keeps its result.
+//! Effects: records of tool calls. The ledger of a thread grants each attempt once, and keeps its result.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -40,10 +40,10 @@ class Progress:
 
 
 class ToolCalls:
-    """Tool calls of a turn that raised, and may have left an attempt open. For the server, the turn still runs it.
+    """Tool calls of a turn that raised and may have left an attempt open. The server considers it running.
 
     A later call with the same ID therefore continues the earlier one. Otherwise, it would wait until the turn ends.
-    Several calls can lose the response that tells which of them has the attempt, so a later call tries their keys.
+    If several calls lose their responses, none of them knows whether it has the attempt. A later call tries each key.
     """
 
     def __init__(self, is_lost: Callable[[], bool]) -> None:

@@ -51,7 +51,7 @@ pub enum Operation {
     },
     /// Appends an item to the thread's history. Has no effect if an item with the same id and value exists.
     Append(HistoryItem),
-    /// Records how an effect of the thread ended.
+    /// Records how a tool call of the thread ended.
     Settle(SettleEffect),
 }
 
@@ -136,7 +136,7 @@ pub enum Answer {
     Settled {
         /// The state of the effect.
         state: EffectState,
-        /// Whether an earlier request settled it with the same value.
+        /// Whether an earlier request settled the effect with the same value.
         repeated: bool,
     },
 }

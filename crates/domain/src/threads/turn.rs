@@ -73,10 +73,10 @@ pub struct TakeTurn {
 /// Whether the work of a released turn is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Release {
-    /// The work is complete. The settled effects of this turn and of earlier turns may make room for new ones.
+    /// The work is complete. The settled effects of this turn and of earlier turns may be removed to make room.
     #[default]
     Complete,
-    /// A later turn must resume the work, so it needs all effects.
+    /// A later turn must resume the work and needs all effects.
     Incomplete,
 }
 
@@ -89,7 +89,7 @@ pub struct TurnGranted {
     pub ends_ms: u64,
     /// The number of the turn.
     pub number: u32,
-    /// How many effects are in doubt: earlier turns began them, and their outcome is not known.
+    /// The number of effects in doubt: earlier turns began them and did not settle them.
     pub in_doubt: u32,
     /// Whether the answer was replayed for the idempotency key.
     pub replayed: bool,

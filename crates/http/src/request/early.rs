@@ -46,8 +46,10 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
 }
 
 /// Returns the maximum size of a thread document, in bytes. The document contains state, metadata, checkpoints,
-/// history, keys, tasks and effects. A small history item takes up to twice as many bytes as count towards the history's limit.
-/// Keys and tasks take up to 2 MiB, because JSON escapes characters in strings.
+/// history, keys, tasks and effects.
+///
+/// A small history item takes up to twice as many bytes as count towards the history's limit. Keys and tasks take up to
+/// 2 MiB, because JSON escapes characters in strings.
 fn import_limit_bytes(api: &Api) -> u64 {
     const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
     // each effect has up to 2 KiB besides its result

@@ -29,7 +29,7 @@ const COUNT_MAX: u64 = 1 << 40;
 /// Maximum number of items in a history: each item counts as at least 64 bytes, and a history has at most 1 GiB.
 const ITEMS_MAX: usize = 16_777_216;
 
-/// Largest number of a turn or of an attempt. A thread cannot reach it, so the numbers never stop growing.
+/// Maximum number of a turn or an attempt. Leaves room for more turns than a thread can take.
 pub(super) const TURNS_MAX: u64 = 1 << 30;
 
 type Count = Whole<0, COUNT_MAX>;

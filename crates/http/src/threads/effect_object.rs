@@ -23,10 +23,10 @@ pub(super) struct BeginBody<'a> {
     /// A hash of the arguments. By default, the SHA-256 of the compact arguments, in hex.
     #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
     pub(super) hash: Option<String>,
-    /// True if the tool may run again with the same `idempotency_key`: an effect in doubt then begins its next attempt.
+    /// True if the tool may run again with the same `idempotency_key`. A call in doubt then begins its next attempt.
     #[schema(nullable = false)]
     pub(super) idempotent: Option<bool>,
-    /// The attempt that failed or is in doubt, to begin the next attempt.
+    /// To begin the next attempt, the attempt that failed or is in doubt.
     #[schema(nullable = false, value_type = Option<u32>, minimum = 1)]
     pub(super) retry: Option<Whole<1, { u32::MAX as u64 }>>,
 }
@@ -35,7 +35,7 @@ pub(super) struct BeginBody<'a> {
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SettleBody<'a> {
-    /// The fence of the last attempt. Without it, the holder of the turn settles an effect in doubt.
+    /// The fence of the last attempt. Without it, only the holder of the turn can settle the call, if it is in doubt.
     #[schema(nullable = false, pattern = "^fence_[0-9a-f]{32}$")]
     fence: Option<String>,
     /// The result of the tool: any JSON value of up to 64 KiB.
@@ -51,8 +51,8 @@ pub(super) struct SettleBody<'a> {
 #[derive(Serialize, ToSchema)]
 pub(super) struct EffectObject<'a> {
     id: &'a str,
-    /// `granted`: the caller may run the tool; `running`: the current turn runs it; `in_doubt`: it may have run; `done`: it
-    /// has a result; `failed`: it has an error.
+    /// `granted`: the caller may run the tool; `running`: the current turn runs the tool; `in_doubt`: the tool may have
+    /// run; `done`: the call has a result; `failed`: the call has an error.
     #[schema(pattern = "^(granted|running|in_doubt|done|failed)$")]
     state: &'static str,
     tool: &'a str,
@@ -60,13 +60,13 @@ pub(super) struct EffectObject<'a> {
     hash: &'a str,
     /// The number of the last attempt, starting at 1.
     attempt: u32,
-    /// A UUID for the system that the tool calls. It is the same for all attempts.
+    /// A UUID to pass to the system that the tool calls. It is the same for all attempts.
     idempotency_key: String,
     /// The number of the turn that began the last attempt; 0 if that was a turn of the thread that a fork copied.
     turn: u32,
     /// When the last attempt began.
     begun_at: Option<String>,
-    /// The fence of this attempt, which settles it. Present only if the state is `granted`.
+    /// The fence of this attempt, which settles the call. Present only if the state is `granted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     fence: Option<String>,
@@ -85,14 +85,14 @@ pub(super) struct EffectObject<'a> {
 pub(super) struct SettledObject<'a> {
     #[serde(flatten)]
     effect: EffectObject<'a>,
-    /// True if an earlier request settled the effect with the same value.
+    /// True if an earlier request settled the call with the same value.
     repeated: bool,
 }
 
-/// A page of effects.
+/// A page of tool calls.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EffectList<'a> {
-    /// The effects, newest first, without `result` and `error`.
+    /// The tool calls, newest first, without `result` and `error`.
     pub(super) effects: Vec<EffectObject<'a>>,
     /// The cursor of the next page. Null on the last page.
     pub(super) next_cursor: Option<String>,

@@ -32,9 +32,9 @@ pub(crate) struct EffectPosition(u64);
 
 /// Begin a tool call
 ///
-/// Records that the turn runs a tool call, or returns the call if it is known. `state` says how to proceed: run the tool
-/// only if it is `granted`. The server grants each attempt once. If the response is lost, a repetition with the same
-/// `Idempotency-Key` gets the same grant while the attempt runs.
+/// Records that the turn runs a tool call, or returns a call that has begun before. Run the tool only if the `state` is
+/// `granted`. The server grants each attempt once. If the response is lost, a retry with the same `Idempotency-Key`
+/// gets the same grant while the attempt runs.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/effects/{effect}",
@@ -71,13 +71,13 @@ pub(crate) async fn begin_effect(
 
 /// Settle a tool call
 ///
-/// Records how a tool call ended. With the fence of the last attempt, any caller of the thread can settle the call, even
-/// after the turn was lost. Without a fence, the holder of the turn settles a call that is in doubt. Settling again with
-/// the same value changes nothing.
+/// Records how a tool call ended. With the fence of the last attempt, any caller with access to the thread can settle
+/// the call, even after the turn is lost. Without a fence, only the holder of the turn can settle the call, if it is in
+/// doubt. Settling again with the same value changes nothing.
 #[utoipa::path(
     put,
     path = "/v1/threads/current/effects/{effect}",
-    params(EffectParam, ("x-turn-token" = Option<String>, Header, description = "The token of the turn. Needed only without a fence.")),
+    params(EffectParam, ("x-turn-token" = Option<String>, Header, description = "The token of the turn. Required only without a fence.")),
     request_body(content = SettleBody<'_>),
     responses(
         (status = 200, description = "The tool call.", body = SettledObject<'_>),

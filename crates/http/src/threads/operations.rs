@@ -80,7 +80,8 @@ pub(super) enum OperationBody<'a> {
         /// The id of the tool call.
         #[schema(max_length = 128, pattern = "^[!-~]+$")]
         effect: String,
-        /// The fence of the last attempt. Without it, the holder of the turn settles a call that is in doubt.
+        /// The fence of the last attempt. Without it, only the holder of the turn can settle the call, if it is in
+        /// doubt.
         #[schema(nullable = false, pattern = "^fence_[0-9a-f]{32}$")]
         fence: Option<String>,
         #[schema(nullable = false, value_type = Option<Value>)]

@@ -55,10 +55,10 @@ pub(super) struct TurnObject {
     token: String,
     /// When the turn expires unless it is renewed, according to the store's clock.
     expires_at: Option<String>,
-    /// 1 for the first turn in a thread's life, and one more for each later turn. You can use it as a fencing number in other
-    /// systems.
+    /// 1 for the first turn in a thread's life, and one more for each later turn. Other systems can use it as a fencing
+    /// token.
     number: u32,
-    /// The number of tool calls in doubt: earlier turns began them, and did not settle them.
+    /// The number of tool calls in doubt: earlier turns began them and did not settle them.
     in_doubt: u32,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct TurnObject {
 #[derive(Serialize, ToSchema)]
 pub(super) struct TurnState {
     held: bool,
-    /// The number of the last turn; 0 without a turn.
+    /// The number of the last turn; 0 if there was none.
     number: u32,
     /// When the turn expires without renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,13 +163,14 @@ pub(crate) async fn renew_turn(
 
 /// Release the turn
 ///
-/// With `messages=return`, a later turn resumes the work of this turn, so the server keeps all of its tool calls.
+/// With `messages=return`, the work of the turn counts as incomplete: the server keeps the tool calls that a later turn
+/// needs to resume it.
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/turn",
     params(
         TokenHeader,
-        ("messages" = Option<String>, Query, pattern = "^(done|return)$", description = "`done` if the work of the turn is complete, which is the default, or `return` if a later turn must resume it."),
+        ("messages" = Option<String>, Query, pattern = "^(done|return)$", description = "`done` (the default) if the work of the turn is complete, or `return` if a later turn must resume it."),
     ),
     responses(
         (status = 204, description = "The turn has ended, by this request or earlier."),

@@ -58,7 +58,7 @@ impl LiveThread {
     }
 
     /// Starts a new life with the content of this ended life. `sequence` is the sequence number of the id's last event.
-    /// Moves the scope and the effects, which the ended life does not need, and copies everything else but the turn.
+    /// Moves the scope and the effects, which the ended life does not need, and copies everything else except the turn.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
@@ -270,7 +270,7 @@ impl LiveThread {
         effects.check_all(write.operations, token, last, now_ms)
     }
 
-    /// Settles the effects that [`Self::check_settles`] has accepted. Writes its results to `answers`.
+    /// Settles the effects that [`Self::check_settles`] has accepted, and writes `settled` to `answers`.
     fn settle_all(
         &mut self,
         write: &Write<'_>,

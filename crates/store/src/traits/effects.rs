@@ -10,8 +10,8 @@ use threadkeep_domain::{Access, ThreadId, TurnToken};
 
 /// Records the effects of threads: when tool calls begin, and how they end.
 ///
-/// An effect does not change the thread's version. Each method extends the thread's lifetime. Without a thread, `begin_effect` is refused with `TurnLost`, and the others
-/// find nothing.
+/// An effect does not change the thread's version. Each method extends the thread's lifetime. If the thread does not
+/// exist, `begin_effect` fails with `TurnLost`, and the other methods find nothing.
 #[async_trait]
 pub trait EffectLedger: fmt::Debug + Send + Sync {
     /// Begins an effect or its next attempt, or returns the effect as it is.
@@ -22,7 +22,7 @@ pub trait EffectLedger: fmt::Debug + Send + Sync {
         begin: &BeginEffect<'_>,
     ) -> Result<Effect, WriteError>;
 
-    /// Records how an effect ended. `token` is needed only without a fence.
+    /// Records how a tool call ended. `token` is needed only without a fence.
     async fn settle_effect(
         &self,
         id: &ThreadId,
@@ -39,8 +39,8 @@ pub trait EffectLedger: fmt::Debug + Send + Sync {
         effect: &EffectId,
     ) -> Result<Option<Effect>, WriteError>;
 
-    /// Returns up to `limit` effects before `position`, newest first, without their outcomes. With `state`, returns only
-    /// effects in that state.
+    /// Returns up to `limit` effects before `position`, newest first, without their outcomes. With `state`, returns
+    /// only effects in that state.
     async fn list_effects(
         &self,
         id: &ThreadId,

@@ -9,7 +9,7 @@ pub const OUTCOME_BYTES_MAX: u64 = 65_536;
 pub enum Outcome {
     /// The tool ran, and returned this value.
     Result(Json),
-    /// The tool failed with this error. A further attempt may run it again.
+    /// The tool failed with this error. Another attempt may run it again.
     Error(Json),
 }
 
@@ -53,7 +53,8 @@ pub enum EffectState {
     Granted,
     /// The current turn runs the tool.
     Running,
-    /// A turn that was released, or an earlier one, began the last attempt and did not settle it: the tool may have run.
+    /// The turn that began the last attempt was released, or a later turn was granted, before the effect was settled:
+    /// the tool may have run.
     InDoubt,
     /// The effect has a result.
     Done,
@@ -113,7 +114,7 @@ pub struct Effect {
 pub struct Settled {
     /// The effect.
     pub effect: Effect,
-    /// Whether an earlier request settled it with the same value.
+    /// Whether an earlier request settled the effect with the same value.
     pub repeated: bool,
 }
 

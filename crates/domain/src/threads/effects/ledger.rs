@@ -13,7 +13,8 @@ use crate::{Fingerprint, Heap, Refusal, TurnToken, heap};
 pub const EFFECTS_MAX: usize = 1_000;
 /// Maximum number of open effects, which are running or in doubt.
 pub const OPEN_MAX: usize = 64;
-/// Total size of results in bytes at which a new effect needs room. Results of open effects may exceed it, up to 8 MiB in all.
+/// Total size of results in bytes at which a new effect must make room. Results of open effects may exceed it, up to
+/// 8 MiB in all.
 pub const RESULTS_BYTES_MAX: u64 = 4 * 1_048_576;
 
 /// Maximum number of effects that one begin removes to make room for results.
@@ -21,7 +22,7 @@ const REMOVED_MAX: usize = 64;
 
 const _: () = assert!(OPEN_MAX as u64 * OUTCOME_BYTES_MAX == RESULTS_BYTES_MAX);
 
-/// The ledger of a thread's effects. The reference implementation.
+/// The ledger of a thread's effects: the reference implementation.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     records: BTreeMap<u64, Record>,
@@ -44,7 +45,7 @@ struct Record {
     /// The last turn that began, settled or read the effect to use its result.
     used: u32,
     begun_ms: u64,
-    /// `None` if a copy or an import made the record, so that no fence settles it.
+    /// `None` in a copy or an import, so that no fence settles the effect.
     fence: Option<Fence>,
     /// The digest of the idempotency key of the request that began the last attempt.
     request: Option<Fingerprint>,
@@ -141,8 +142,10 @@ impl Effects {
         self.records.insert(self.last, record);
     }
 
-    /// Removes the oldest settled effects that only turns up to `complete` have used, until there is room for another
-    /// effect. Removes at most 64 effects to make room for results. If there is not enough room, removes none.
+    /// Removes the oldest settled effects whose last use was by a turn up to `complete`, until there is room for
+    /// another effect.
+    ///
+    /// Removes up to 64 effects to make room for results. If there is not enough room, removes none.
     fn make_room(&mut self, complete: u32) -> Result<(), EffectRefusal> {
         let (mut len, mut bytes) = (self.records.len(), self.results_bytes);
         let mut gone = Vec::new();
@@ -169,8 +172,8 @@ impl Effects {
         Ok(())
     }
 
-    /// Records how an effect ended. The caller with the fence of the last attempt may always do so. Without a fence, the
-    /// holder of the turn settles an effect in doubt.
+    /// Records how a tool call ended. A caller with the fence of the last attempt may always do so. Without a
+    /// fence, only the holder of the turn may do so, if the effect is in doubt.
     pub fn settle(
         &mut self,
         settle: &SettleEffect,
@@ -205,8 +208,8 @@ impl Effects {
         settles.collect()
     }
 
-    /// Returns whether the effect was already settled with this value. `earlier` is the value that an earlier operation of
-    /// the same write records.
+    /// Returns whether the effect was already settled with this value. `earlier` is the value that an earlier operation
+    /// of the same write records.
     fn check(
         &self,
         settle: &SettleEffect,
@@ -287,7 +290,7 @@ impl Effects {
         self.records.values().map(Record::image).collect()
     }
 
-    /// Builds the ledger of an image. No fence settles its effects.
+    /// Builds a ledger from the effects of an image. No fence settles them.
     #[must_use]
     pub fn of_images(images: &[EffectImage], turns: TurnNumbers) -> Option<Box<Self>> {
         let mut effects = Box::<Self>::default();
@@ -352,7 +355,7 @@ impl Record {
         }
     }
 
-    /// Builds a record that makes room only after a turn later than `used` is complete.
+    /// Builds a record that can be removed once the turn `used` or a later turn is complete.
     fn of(image: &EffectImage, used: u32) -> Self {
         Self {
             id: image.id.clone(),

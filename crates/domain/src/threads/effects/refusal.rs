@@ -27,7 +27,7 @@ pub enum EffectRefusal {
     /// The result or the error is too large.
     #[error("a result or an error may have at most {OUTCOME_BYTES_MAX} bytes")]
     TooLarge,
-    /// The ledger is full, and no settled effect may make room.
+    /// The ledger is full, and the server may not remove enough settled effects.
     #[error(
         "a thread may have {EFFECTS_MAX} effects, of which {OPEN_MAX} are open, and {RESULTS_BYTES_MAX} bytes of results; \
          settle effects, or release the turn so that settled ones can make room"

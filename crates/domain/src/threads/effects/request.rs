@@ -10,13 +10,13 @@ pub struct BeginEffect<'a> {
     pub tool: &'a ToolName,
     /// The hash of the arguments.
     pub hash: &'a InputHash,
-    /// Whether the tool may run again with the same idempotency key, so that an effect in doubt begins its next attempt.
+    /// Whether the tool may run again with the same idempotency key. If so, an effect in doubt begins its next attempt.
     pub idempotent: bool,
-    /// The attempt that failed or is in doubt, if the next attempt is to begin.
+    /// To begin the next attempt, the attempt that failed or is in doubt.
     pub retry: Option<u32>,
     /// The turn under which the caller works.
     pub turn: Option<TurnToken>,
-    /// The idempotency key of the request. A repetition gets the grant of the first request while its attempt runs.
+    /// The idempotency key of the request. A retry gets the grant of the first request while its attempt runs.
     pub idempotency: Option<IdempotencyKey>,
     /// The fence of the attempt, if it is granted.
     pub fence: Fence,
@@ -24,19 +24,19 @@ pub struct BeginEffect<'a> {
     pub key: RunKey,
 }
 
-/// A request to record how an effect ended.
+/// A request to record how a tool call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettleEffect {
     /// The client's id.
     pub id: EffectId,
-    /// The fence of the last attempt. Without it, the holder of the turn settles an effect in doubt.
+    /// The fence of the last attempt. Without it, only the holder of the turn can settle the effect, if it is in doubt.
     pub fence: Option<Fence>,
     /// How the effect ended.
     pub outcome: Outcome,
 }
 
 impl SettleEffect {
-    /// Checks what does not depend on the ledger: the size of the value, and that a fence or a token is given.
+    /// Checks the parts that do not depend on the ledger: the size of the value, and that a fence or a token is given.
     pub fn check(&self, turn: Option<TurnToken>) -> Result<(), EffectRefusal> {
         if self.fence.is_none() && turn.is_none() {
             return Err(EffectRefusal::NoFence);

@@ -2,9 +2,10 @@
 --   M      life; last position; positions of the oldest and the newest effect (0: none); number of effects, and of open ones
 --          (running or in doubt); bytes of all results; generation; a turn, and how many open effects it has begun
 --   eID    the position of the effect ID
---   nN     the effect at position N: its position, that of the effect before it (0: none), last attempt, turn of that attempt,
---          last turn that used it, time of the attempt, state, generation, fence, idempotency key, and digest of the idempotency key of the request that began the
---          attempt; then tool and hash of the arguments, each after its length; then the ID
+--   nN     the effect at position N: its position, that of the effect before it (0: none), last attempt, turn of that
+--          attempt, last turn that used the effect, time of the attempt, state, generation, fence, idempotency key, and
+--          digest of the idempotency key of the request that began the attempt; then tool and hash of the arguments, each
+--          after its length; then the ID
 --   aN     the position of the effect after it (0: none)
 --   rN     its result or error as JSON text, if it is settled
 -- A fork copies the hash and increases its generation. The attempts of an earlier generation belong to turns of the source,
@@ -81,7 +82,7 @@ end
 
 -- Checks the request `s` to settle an effect: id, fence or empty, state, and result or error. `turn` and `numbers` are
 -- fields U and N of the thread. `earlier` maps ids to what an earlier operation of the same write records. Returns a
--- refusal, or nil, the effect, and whether it was settled so before.
+-- refusal, or nil, the effect, and whether it was already settled with this value.
 local function settlement_refusal(g, s, turn, numbers, token, ahead, earlier)
   local e = g and effect_of(g, s.id)
   if not e then return {'R', 'effect_not_found', 0} end

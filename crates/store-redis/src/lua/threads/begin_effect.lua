@@ -1,7 +1,7 @@
 -- Begins an effect or its next attempt, or reads the effect as it is.
 -- KEYS: 1 thread, 2 effects.
 -- ARGV: 1 `ahead`, 2 `access`, 3 turn token or empty, 4 id, 5 tool and hash, each after its length, 6 `i` if the tool may run
---   again with the same key, 7 the attempt to repeat or empty, 8 digest of the idempotency key or empty, 9 fence, 10
+--   again with the same key, 7 the attempt to retry or empty, 8 digest of the idempotency key or empty, 9 fence, 10
 --   idempotency key of the effect if it is new.
 -- Reply: as in effects.lua, or a refusal.
 local key, ahead, retry = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[7])
@@ -50,7 +50,7 @@ if e then
     if letter == 'r' then
       return finish(effect_reply(g, e, ARGV[8] ~= '' and e.request == ARGV[8] and 'g' or 'r'))
     end
-    -- this turn relies on the result, so the effect must not make room before this turn is complete
+    -- this turn relies on the result, so keep the effect until this turn is complete
     if e.state ~= 0 and e.used ~= number then
       e.used = number
       call('HSET', g.key, field_of(g, e))
@@ -72,7 +72,7 @@ else
   g = g or {key = KEYS[2], is_new = true, life = sub(m, LIFE_AT, LIFE_END), last = 0, oldest = 0, newest = 0, count = 0, open = 0,
     bytes = 0, generation = 0, turn = 0, running = 0}
   if g.open >= OPEN_EFFECTS_MAX or g.last == NUMBER_MAX then return finish({'R', 'too_many_effects', 0}) end
-  -- the oldest settled effects make room, once a turn that has used them is complete
+  -- makes room by removing the oldest settled effects whose last turn, or a later turn, is complete
   local gone, count, bytes, position = {}, g.count, g.bytes, g.oldest
   while count >= EFFECTS_MAX or bytes >= RESULTS_BYTES_MAX and #gone < REMOVED_MAX do
     if position == 0 then return finish({'R', 'too_many_effects', 0}) end

@@ -1,6 +1,6 @@
 -- Releases a turn, and publishes the release if another caller is waiting for the turn.
--- KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 token, 4 channel, 5 `i` if the work of the
--- turn is incomplete. Reply: `U`, or a refusal.
+-- KEYS: 1 thread. ARGV: 1 `ahead`, 2 `access`, 3 token, 4 channel, 5 `i` if the work of the turn is
+--   incomplete. Reply: `U`, or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m, refusal = touch(key, ahead, ARGV[2])
 if not m then return refusal or {'U'} end

@@ -14,7 +14,7 @@ if ARGV[3] ~= '' then
   return e and {effect_reply(g, e, letter_of(e, turn, number))} or {}
 end
 local replies, position, from, wanted, most = {}, g.newest, tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
--- the effect at the position of a cursor may have made room since
+-- the effect at the position of a cursor may have been removed since
 if from and call('HEXISTS', g.key, effect_field('n', from)) == 1 then position = from end
 local seen = {}
 while position ~= 0 and #replies < most do

@@ -1,7 +1,7 @@
--- Records how an effect ended.
+-- Records how a tool call ended.
 -- KEYS: 1 thread, 2 effects.
 -- ARGV: 1 `ahead`, 2 `access`, 3 turn token or empty, 4 id, 5 fence or empty, 6 state, 7 result or error.
--- Reply: as in effects.lua, then 1 if the effect was settled so before; or a refusal.
+-- Reply: as in effects.lua, then 1 if the effect was already settled with this value; or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local m = living(key, ahead)
 local refusal = owner_refusal(m, ARGV[2])

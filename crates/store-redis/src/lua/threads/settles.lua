@@ -1,8 +1,8 @@
 -- Parts that are inserted into write.lua, before the parts from appends.lua, for operation lists that settle effects.
 -- KEYS: as in appends.lua, then the effects. ARGV: as in appends.lua, then id, fence or empty, state, and result or error of
 --   each effect to settle, and their number.
--- Reply: as in write.lua, then for each effect `t`, its state, and 1 if it was settled so before, else 0. Refusals also as in
---   settle_effect.lua, with the index of the effect.
+-- Reply: as in write.lua, then for each effect `t`, its state, and 1 if it was already settled with this value, else 0.
+--   Refusals also as in settle_effect.lua, with the index of the effect.
 --+ items
 local effects_key, settles = table.remove(KEYS), {}
 for j = #ARGV - 4 * tonumber(ARGV[#ARGV]), #ARGV - 1, 4 do

@@ -157,7 +157,7 @@ pub(crate) fn images(fields: &[(&[u8], &[u8])]) -> Result<Vec<EffectImage>, Stor
             hash: record.hash,
             attempt: record.attempt,
             key: record.key,
-            // a turn of an earlier generation is one of the source of a fork
+            // a turn of an earlier generation belongs to the source of the fork
             turn: if record.generation == generation {
                 record.turn
             } else {
@@ -191,7 +191,7 @@ pub(crate) fn fields(images: &[EffectImage], numbers: TurnNumbers) -> Vec<[Vec<u
         put(&mut packed, before, 4);
         put(&mut packed, image.attempt.into(), 4);
         put(&mut packed, image.turn.into(), 4);
-        // none of them makes room before a later turn is complete
+        // no effect is removed until a later turn is complete
         put(&mut packed, numbers.last.into(), 4);
         put(&mut packed, image.begun_ms, 6);
         put(&mut packed, state.into(), 1);
@@ -216,7 +216,7 @@ pub(crate) fn fields(images: &[EffectImage], numbers: TurnNumbers) -> Vec<[Vec<u
     fields
 }
 
-/// Returns field `M` for the effects of an image, without the life; empty without effects.
+/// Returns field `M` for the effects of an image, without the life. Empty if there are no effects.
 pub(crate) fn meta(images: &[EffectImage]) -> Vec<u8> {
     let mut packed = Vec::new();
     if images.is_empty() {
@@ -233,7 +233,7 @@ pub(crate) fn meta(images: &[EffectImage]) -> Vec<u8> {
     packed
 }
 
-/// Returns field `N` of an imported thread: see `lua/shared/turns.lua`. Empty without an earlier turn and effects.
+/// Returns field `N` of an imported thread: see `lua/shared/turns.lua`. Empty if it has neither turns nor effects.
 pub(crate) fn turns(numbers: TurnNumbers, has_effects: bool) -> Vec<u8> {
     let mut packed = Vec::new();
     if numbers.last > 0 || has_effects {
