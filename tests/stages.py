@@ -130,8 +130,8 @@ QUICK = [
         run("contract", skip=(*MEASURING, "rotation::", "cluster", "::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
-# These stages start first, because they take long, have long chains of followers, or leave little room for other stages. The
-# run then ends with many small stages that run in parallel.
+# These stages start first, because they take a long time, have long chains of dependent stages, or leave few cores for
+# other stages. The run then ends with many small stages that run in parallel.
 FIRST = [BUILD, MEASURED, LINTS, *LIBRARY, *CLIENTS[:2]]
 COMMON = [*FIRST, *(stage for stage in (*TESTS, *CLUSTER, *RELEASES, *CLIENTS, *FILES) if stage not in FIRST)]
 # Stages that the long run replaces with long forms, which include the same tests and use the same folders.

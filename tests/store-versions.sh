@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the store tests on other versions of Redis and Valkey. The other tests use only the machine's own Redis.
 #
-#   tests/store-versions.sh all          on each of the other versions
+#   tests/store-versions.sh [all]        on each of the other versions
 #   tests/store-versions.sh VERSION...   on these versions from `tests/stores.sh list`
 set -eu
 

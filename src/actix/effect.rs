@@ -46,7 +46,7 @@ pub enum EffectError {
     /// [`ToolCall::retry`].
     #[error("the tool may have run in attempt {attempt}")]
     InDoubt {
-        /// The key that the attempt passed to that system.
+        /// The key that all attempts pass to that system.
         key: String,
         /// The last attempt.
         attempt: u32,
@@ -60,8 +60,8 @@ pub enum EffectError {
 }
 
 impl EffectError {
-    /// Returns an error that says that the tool failed. The ledger records it, so the tool runs again only after
-    /// [`ToolCall::retry`].
+    /// Returns the error with which `run` reports that the tool failed. The ledger records it, so the tool runs again
+    /// only after [`ToolCall::retry`].
     pub fn failed(error: impl Into<serde_json::Value>) -> Self {
         let error = error.into();
         Self::Failed { error, attempt: 0 }
@@ -72,8 +72,8 @@ impl Turn {
     /// Describes a tool call. `id` is the id that the model gave to the call, or another text of 1 to 128 visible ASCII
     /// characters.
     ///
-    /// A later call with this id must have the same tool and arguments. Their JSON texts are compared, so do not pass a
-    /// map with a random order, such as a `HashMap`.
+    /// A later call with this id must have the same tool and arguments. The store compares the hash of the arguments'
+    /// JSON text, so do not pass a map with a random order, such as a `HashMap`.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -131,8 +131,8 @@ impl ToolCall<'_> {
 
     /// Runs the tool and records its result, or returns the result of an earlier run.
     ///
-    /// If `run` returns [`EffectError::Failed`], records the error. After any other error, the call is running until
-    /// the turn ends, and then in doubt.
+    /// If `run` returns [`EffectError::Failed`], records the error. After any other error, the call remains running
+    /// until the turn ends, and is then in doubt.
     pub async fn run<T: Serialize + DeserializeOwned>(
         self,
         run: impl AsyncFnOnce(Attempt) -> Result<T, EffectError>,

@@ -45,8 +45,9 @@ pub struct TakeTurn {
 
 /// A turn: a lease that allows one caller at a time to answer a conversation.
 ///
-/// The turn renews itself while it is held, and is released on drop. All later writes of the request carry the token of
-/// the turn. These writes fail with [`Refusal::TurnLost`] once a later turn has been granted.
+/// The turn renews itself while it is held, and is released as incomplete on drop: see [`Self::end`]. All later writes
+/// of the request carry the token of the turn. These writes fail with [`Refusal::TurnLost`] once a later turn has been
+/// granted.
 #[derive(Debug)]
 pub struct Turn {
     held: Arc<Held>,
@@ -158,7 +159,10 @@ impl Turn {
         self.held.lost.cancelled().await;
     }
 
-    /// Releases the turn, and returns an error if the release fails. A dropped turn is released in the background.
+    /// Releases the turn as complete, and returns an error if the release fails.
+    ///
+    /// A dropped turn is released in the background, as incomplete: the store keeps its tool calls for the turn that
+    /// resumes the work.
     pub async fn end(self) -> Result<(), ApiError> {
         let held = &self.held;
         let id = held.shared_id.read().await;

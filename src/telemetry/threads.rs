@@ -45,7 +45,7 @@ impl ThreadMetrics {
         for reason in ["destroyed", "expired", "lost", "erased"] {
             metrics.end(reason, 0);
         }
-        let help = "Tool calls, by what a request found or recorded";
+        let help = "Tool calls by outcome";
         registry.register("effects", help, metrics.effects.clone());
         let (name, help) = ("state_size", "Size of states after writes");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.sizes.clone());

@@ -360,7 +360,7 @@ def test_threads_of_a_turn_run_a_tool_once(proxy: Proxy) -> None:
 
 
 def reads(proxy: Proxy) -> int:
-    """Returns how often a branch that waits has read the effect."""
+    """Returns how often waiting branches have read the effect."""
     return sum(request.startswith(b"GET") and b"/effects/" in request for request in proxy.requests)
 
 

@@ -72,8 +72,8 @@ for (const name of ["chromium", "firefox", "webkit"] as const) {
     const [visit, ...steps] = seen;
     assert.deepEqual(visit.messages, ["hello", "hello again"]);
     assert.deepEqual(steps, ["live", "live", "destroyed"]);
-    // When the thread ends, the listening tab gives up its lock. The other tab may get the lock before the last event, and
-    // opens a stream then.
+    // When the thread ends, the listening tab releases its lock. The other tab may get the lock before the last event,
+    // and then opens a stream.
     const end = site.proxy.requests.findIndex(({ method }) => method === "DELETE");
     const opened = paths().slice(0, end).filter((path) => path.endsWith("/events"));
     assert.equal(opened.length, 2, "the tabs share a stream");

@@ -25,7 +25,7 @@ const crash = () => {
   throw new Error("crash");
 };
 
-/** Leaves the effect `call_1` in doubt, like a process that dies after it called the tool. Returns its key. */
+/** Leaves the effect `call_1` in doubt, like a process that dies after it has called the tool. Returns its key. */
 async function doubt(thread: Thread): Promise<string> {
   let key = "";
   const dying = inTurn(thread, (turn) =>

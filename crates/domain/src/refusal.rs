@@ -120,7 +120,7 @@ pub enum Refusal {
     #[error("the turn has ended, or a later one was granted; take the turn again")]
     TurnLost,
     /// The caller's turn has expired or was released, and no later turn was granted.
-    #[error("turn {number} is not held; renew it, or take the turn again")]
+    #[error("turn {number} is not held; renew it unless you released it, or take the turn again")]
     TurnNotHeld {
         /// The number of the turn.
         number: u32,

@@ -253,14 +253,14 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 409,
         code: "turn_lost",
-        meaning: "The turn ended and a later one was granted, it was given back, or its thread ended.",
+        meaning: "A later turn was granted, the turn was released, or its thread ended.",
         remedy: "Stop this run and discard its output, or take the turn again.",
     },
     Code {
         status: 409,
         code: "turn_not_held",
         meaning: "The caller's turn (`number`) has expired or was released, and no later turn was granted.",
-        remedy: "Renew the turn, or take the next one.",
+        remedy: "If the turn has expired, renew it; otherwise, take the next one.",
     },
     Code {
         status: 409,

@@ -58,8 +58,8 @@ pub(super) struct MergeReceipt {
     results: Option<Vec<OperationResult>>,
 }
 
-/// The result of one operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an
-/// increment, `id`, `seq` and `repeated` for an append, `state` and `repeated` for a settle.
+/// The result of an operation: `deleted` for a delete, `length` for a push, `values` for a pop, `value` for an
+/// increment, `id`, `seq` and `repeated` for an append, or `state` and `repeated` for a settle.
 #[derive(ToSchema)]
 pub(super) struct OperationResult {
     deleted: Option<bool>,

@@ -96,7 +96,7 @@ impl Catalog {
     fn documented(&self, method: &str, path: &str, world: World<'_>, dice: &mut Dice) -> Request {
         let operation = &self.document["paths"][path][method];
         let schemas = Schemas::new(&self.document);
-        // effects, which are tool calls, need a turn, and few threads have one
+        // effects, the records of tool calls, need a turn, and few threads have one
         let own = match path.contains("/effects") && dice.one_in(2) {
             true => world.thread_with_turn(dice),
             false => world.thread(dice),

@@ -116,7 +116,7 @@ fn value_for_name(name: &str, schema: &Value, world: World<'_>, dice: &mut Dice)
         "history" if dice.one_in(2) => json!({"first_seq": 1, "next_seq": 2, "items": []}),
         // the effects and turns of an imported thread depend on each other, too
         "effects" if dice.one_in(2) => json!([imported_effect()]),
-        "turns" => json!({"last": 2, "released": 1}),
+        "turns" => json!({"last": 2, "complete": 1}),
         "effect" => world.effect(dice).into(),
         "fence" => world.fence(dice).into(),
         "namespace" if schema["type"] == "string" => world.namespace(dice).into(),

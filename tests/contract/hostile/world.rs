@@ -19,7 +19,7 @@ use crate::support::server::{API_SECRET, RELAY_SECRET, SIGNING_SECRET};
 pub(super) const BLOCK: u64 = 256;
 const THREADS: usize = 6;
 const OBJECTS_PER_KIND: usize = 3;
-/// The id of the effect (a tool call) that every thread with a turn has.
+/// The id of the effect, the record of a tool call, in every thread with a turn.
 const EFFECT: &str = "call-1";
 const TIME: &str = "2026-01-02T03:04:05.678Z";
 const KEYS: [&str; 8] = [
@@ -249,7 +249,7 @@ fn document_with_effect(id: &str, state: &Value) -> Value {
         "metadata": {},
         "state": state,
         "history": {"first_seq": 1, "next_seq": 1, "items": []},
-        "turns": {"last": 1, "released": 0},
+        "turns": {"last": 1, "complete": 0},
         "effects": [imported_effect()],
     })
 }

@@ -1,4 +1,4 @@
-//! Tests effects: tool calls that the ledger of a thread grants once, and whose results it keeps.
+//! Tests effects, the records of tool calls. A thread's ledger grants each attempt once, and keeps the result.
 
 mod access;
 mod copies;
@@ -100,7 +100,7 @@ async fn a_call_is_granted_once_and_its_result_is_kept(server: &Server) {
     let begun = begin(&thread, &token, "call_1", CALL).ok().await.json();
     assert_eq!(begun, done);
     assert_eq!(thread.head("effects/call_1").ok().await.text(), "");
-    // effects do not change the version of the thread, which the turn has created
+    // the turn created the thread, and effects do not change its version
     assert_eq!(thread.object().await["version"], 1);
 }
 

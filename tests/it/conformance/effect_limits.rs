@@ -17,7 +17,7 @@ fn name(number: usize) -> String {
     format!("call_{number}")
 }
 
-/// Returns a JSON string of this size.
+/// Returns a JSON string of `bytes` bytes, including its quotes.
 fn text_of(bytes: u64) -> String {
     format!("\"{}\"", "x".repeat(bytes as usize - 2))
 }

@@ -18,7 +18,7 @@ use super::turns::living;
 struct Begun<'a> {
     doubt: Effect,
     done: Effect,
-    /// Its idempotency key has the number 1.
+    /// Begun with idempotency key 1.
     running: Effect,
     second: Holder<'a>,
 }
@@ -54,7 +54,7 @@ async fn found(ledger: Ledger<'_>, ids: &[&str]) -> Vec<Effect> {
     found
 }
 
-/// Returns what a copy of the effects shows: no turn of the copy runs an effect.
+/// Returns the effects as a copy of the thread shows them: no turn of the copy runs an effect.
 fn in_a_copy(effects: &[Effect]) -> Vec<Effect> {
     let copy = |effect: &Effect| Effect {
         state: match effect.state {
@@ -178,7 +178,7 @@ async fn the_turns_of_a_fork_settle_and_retry_copied_effects(room: Room) {
         assert_eq!(first.turn.number, 1);
         first.release().await;
 
-        // this turn has the number of the source's turn that began the effect
+        // this turn has the same number as the source's turn that began the effect
         let second = copied.take().await;
         let doubt = second.begin(&call("running").keyed(1)).await;
         let settled = second.settle("running", error("3")).await.unwrap();

@@ -196,7 +196,7 @@ impl<'a> Ledger<'a> {
         Holder { ledger: self, turn }
     }
 
-    /// Settles an effect by the fence that `effect` has.
+    /// Settles an effect with the fence in `effect`.
     pub(super) async fn settle(
         self,
         effect: &Effect,
@@ -607,7 +607,7 @@ async fn a_late_result_ends_the_doubt(room: Room) {
     assert_eq!(second.begin(&call("b")).await, done);
     second.release().await;
     settle(2).await;
-    // a token is not checked if there is a fence
+    // with a fence, the token is not checked
     let late = by_fence(&effects[3], result("1"));
     let token = Some(TurnToken::random());
     assert!(!ledger.settle_by(&late, token).await.unwrap().repeated);
@@ -1138,7 +1138,7 @@ async fn a_list_continues_after_a_position(room: Room) {
     assert!(pages(Some(EffectState::Failed), 3).await.is_empty());
 }
 
-/// Sends a request several times at once.
+/// Begins an effect from several callers at once.
 async fn begin_concurrently(room: &Room, holder: &Holder<'_>, call: &Call) -> Vec<Effect> {
     let thread = holder.ledger.thread.id;
     let turn = Some(holder.turn.token);

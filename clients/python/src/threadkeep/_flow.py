@@ -3,8 +3,8 @@
 A `Request` is sent with retries, and returns a `Response`. A list of requests is sent concurrently, and returns a list.
 `Settle` is like a list, but returns errors instead of raising them. `Open` opens a streamed response. `Read` returns
 the next part of that response, or empty bytes at the end. `Emit` passes an item to the iterating caller. `Call` calls
-a function of the caller. If that function raises, the flow receives only a `ThreadkeepError`. `Shield` runs another
-flow to its end, even if the call is cancelled meanwhile.
+a function of the caller. If that function raises a `ThreadkeepError`, the flow can catch it; any other exception ends
+the flow. `Shield` runs another flow to its end, even if the call is cancelled meanwhile.
 """
 
 from __future__ import annotations

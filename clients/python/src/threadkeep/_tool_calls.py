@@ -29,7 +29,7 @@ class ToolCall(NamedTuple):
 
 @dataclass
 class Progress:
-    """How far the turn has come with a tool call."""
+    """The progress of a turn with one tool call."""
 
     key: str = field(default_factory=new_key)
     """Idempotency key of the requests that begin the effect. The server grants a running attempt again to this key."""

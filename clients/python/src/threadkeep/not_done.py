@@ -9,4 +9,4 @@ class _NotDone:
 
 
 NOT_DONE: Any = _NotDone()
-"""A `check` returns this if the external system does not know the key, so that the tool has not run."""
+"""Return this from `check` if the external system does not know the key: then the tool has not run."""

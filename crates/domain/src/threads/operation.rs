@@ -88,7 +88,7 @@ pub fn settles(operations: &[Operation]) -> impl Iterator<Item = (usize, &Settle
     })
 }
 
-/// Checks the effects that a write settles under `turn`.
+/// Checks the parts of `settle` operations that do not depend on the ledger. `turn` is the token of the write.
 pub fn check_settles(operations: &[Operation], turn: Option<TurnToken>) -> Result<(), Refusal> {
     let mut settles = settles(operations);
     settles.try_for_each(|(index, settle)| {

@@ -29,12 +29,12 @@ const COUNT_MAX: u64 = 1 << 40;
 /// Maximum number of items in a history: each item counts as at least 64 bytes, and a history has at most 1 GiB.
 const ITEMS_MAX: usize = 16_777_216;
 
-/// Maximum number of a turn or an attempt. Leaves room for more turns than a thread can take.
+/// Highest number of a turn or an attempt in an import. Leaves room for more turns than a thread can take.
 pub(super) const TURNS_MAX: u64 = 1 << 30;
 
 type Count = Whole<0, COUNT_MAX>;
 
-/// A complete thread, except for its turn and idempotency keys.
+/// A complete thread, except for its turn, fences and idempotency keys.
 #[derive(ToSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThreadDocument<'a> {

@@ -66,7 +66,7 @@ pub(super) struct EffectObject<'a> {
     turn: u32,
     /// When the last attempt began.
     begun_at: Option<String>,
-    /// The fence of this attempt, which settles the call. Present only if the state is `granted`.
+    /// The fence of this attempt. Use it to settle the call. Present only if the state is `granted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     fence: Option<String>,

@@ -32,9 +32,9 @@ pub(crate) struct EffectPosition(u64);
 
 /// Begin a tool call
 ///
-/// Records that the turn runs a tool call, or returns a call that has begun before. Run the tool only if the `state` is
-/// `granted`. The server grants each attempt once. If the response is lost, a retry with the same `Idempotency-Key`
-/// gets the same grant while the attempt runs.
+/// Begins a tool call or its next attempt, or returns the call as it is. Run the tool only if the `state` is `granted`.
+/// The server grants each attempt once. If the response is lost, a retry with the same `Idempotency-Key` gets the same
+/// grant while the attempt runs.
 #[utoipa::path(
     post,
     path = "/v1/threads/current/effects/{effect}",

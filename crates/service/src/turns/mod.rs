@@ -124,8 +124,8 @@ impl TurnService {
             .await?)
     }
 
-    /// Ends a turn. Has no effect if the turn has expired. Fails with [`Refusal::TurnLost`] if another caller holds the
-    /// turn.
+    /// Releases a turn, even if it has expired. Has no effect if a later turn was granted and is no longer held. Fails
+    /// with [`Refusal::TurnLost`] while another caller holds the turn.
     pub async fn end(
         &self,
         id: &ThreadId,

@@ -58,7 +58,9 @@ impl LiveThread {
     }
 
     /// Starts a new life with the content of this ended life. `sequence` is the sequence number of the id's last event.
-    /// Moves the scope and the effects, which the ended life does not need, and copies everything else except the turn.
+    ///
+    /// Moves the scope and the effects, which the ended life does not need. Copies the rest, except the checkpoints and
+    /// the holder of the turn.
     pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();

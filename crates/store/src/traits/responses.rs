@@ -113,7 +113,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<ResponseEvents>, StoreError>;
 
-    /// Ends a response, applies `write` and gives back the turn of the thread, atomically. If the response has already
+    /// Ends a response, applies `write` and releases the turn of the thread, atomically. If the response has already
     /// ended, replays the earlier answer. Refused with [`Changed`](threadkeep_domain::Refusal::Changed) if the entries
     /// or events of the response differ from those that `end` expects. A thread write in a scope without a thread is
     /// refused with [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound).

@@ -40,7 +40,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError>;
 
-    /// Ends a turn. Has no effect if the turn has already ended. Refused with `TurnLost` if a different turn is held.
+    /// Releases a turn, even if it has expired. Has no effect if a later turn was granted and is no longer held.
+    /// Refused with `TurnLost` while a different turn is held.
     async fn end_turn(
         &self,
         id: &ThreadId,

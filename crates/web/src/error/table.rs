@@ -329,7 +329,7 @@ fn effect_problem(
         EffectRefusal::NotFound => Problem::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "The effect does not exist.",
+            "The tool call does not exist.",
         ),
         EffectRefusal::NoFence => row(StatusCode::BAD_REQUEST, "invalid_parameter"),
         EffectRefusal::TooLarge => row(StatusCode::PAYLOAD_TOO_LARGE, "value_too_large")

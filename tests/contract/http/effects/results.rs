@@ -1,4 +1,4 @@
-//! Tests how results and errors are recorded, in requests of their own and in merges.
+//! Tests how separate requests and merges record results and errors.
 
 use serde_json::{Value, json};
 

@@ -80,7 +80,7 @@ def _wait(thread: ThreadResource, call: ToolCall, progress: Progress, calls: Too
     pause_seconds = FIRST_PAUSE_SECONDS
     while not calls.take_over(call.id, progress):
         yield Pause(pause_seconds)
-        # the effect of an expired turn remains `running` until the next turn
+        # the effect of an expired turn remains `running` until the next turn begins
         if calls.is_lost():
             return
         if (yield from get(thread, call.id)).state != "running":

@@ -13,8 +13,8 @@ use crate::{Fingerprint, Heap, Refusal, TurnToken, heap};
 pub const EFFECTS_MAX: usize = 1_000;
 /// Maximum number of open effects, which are running or in doubt.
 pub const OPEN_MAX: usize = 64;
-/// Total size of results in bytes at which a new effect must make room. Results of open effects may exceed it, up to
-/// 8 MiB in all.
+/// Limit for the total size of results, in bytes. At the limit, a new effect must make room. The results of effects
+/// that are already open may exceed it.
 pub const RESULTS_BYTES_MAX: u64 = 4 * 1_048_576;
 
 /// Maximum number of effects that one begin removes to make room for results.
@@ -172,8 +172,8 @@ impl Effects {
         Ok(())
     }
 
-    /// Records how a tool call ended. A caller with the fence of the last attempt may always do so. Without a
-    /// fence, only the holder of the turn may do so, if the effect is in doubt.
+    /// Records how a tool call ended. With the fence of the last attempt, any caller can settle the effect. Without a
+    /// fence, only the holder of the turn can settle it, and only if it is in doubt.
     pub fn settle(
         &mut self,
         settle: &SettleEffect,

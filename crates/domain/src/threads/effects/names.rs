@@ -12,10 +12,10 @@ const NAME_MAX_BYTES: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EffectNameError {
     /// The id of an effect is malformed.
-    #[error("the id of an effect has 1 to 128 visible ASCII characters")]
+    #[error("the id of a tool call has 1 to 128 visible ASCII characters")]
     Id,
     /// The hash of the arguments is malformed.
-    #[error("a hash has 1 to 128 visible ASCII characters")]
+    #[error("the hash of the arguments has 1 to 128 visible ASCII characters")]
     Hash,
     /// The name of the tool is empty or too long.
     #[error("the name of a tool has 1 to 128 bytes")]

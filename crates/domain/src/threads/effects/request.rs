@@ -29,7 +29,7 @@ pub struct BeginEffect<'a> {
 pub struct SettleEffect {
     /// The client's id.
     pub id: EffectId,
-    /// The fence of the last attempt. Without it, only the holder of the turn can settle the effect, if it is in doubt.
+    /// The fence of the last attempt. Without it, only the holder can settle the effect, and only if it is in doubt.
     pub fence: Option<Fence>,
     /// How the effect ended.
     pub outcome: Outcome,

@@ -191,7 +191,7 @@ pub(crate) fn fields(images: &[EffectImage], numbers: TurnNumbers) -> Vec<[Vec<u
         put(&mut packed, before, 4);
         put(&mut packed, image.attempt.into(), 4);
         put(&mut packed, image.turn.into(), 4);
-        // no effect is removed until a later turn is complete
+        // the effect can be removed once this turn or a later one is complete
         put(&mut packed, numbers.last.into(), 4);
         put(&mut packed, image.begun_ms, 6);
         put(&mut packed, state.into(), 1);
